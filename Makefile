@@ -1,0 +1,33 @@
+# ENGINE=echo does everything without SGLang (macOS, ARM). PYTHON chooses the Python that makes .venv.
+ENGINE ?= sglang
+PYTHON ?= python3
+export PYTHON
+BIN := $(CURDIR)/.venv/bin
+export PATH := $(BIN):$(PATH)
+export PYTHONPATH := $(CURDIR)
+
+.PHONY: help setup runtime demo emulator test check synth
+
+help:            ## What can be made
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
+
+setup: runtime   ## Everything: what a conversation takes, tools, tests, the CDK
+	@scripts/setup.sh tools
+
+runtime:
+	@scripts/setup.sh runtime $(ENGINE)
+
+demo: runtime    ## Two remembered conversations at once, on this machine
+	@python -m scripts.demo --engine $(ENGINE)
+
+emulator: runtime ## SageMaker's runtime API on loopback, in front of two containers; Ctrl-C ends it
+	@python -m emulator --instances 2 --engine $(ENGINE) --port 8090
+
+test: setup      ## Every test: units, contract on the echo engine and on SGLang
+	@python -m pytest $(if $(filter echo,$(ENGINE)),-m "not sglang")
+
+check: setup     ## ruff, mypy, import-linter
+	@ruff check . && ruff format --check . && mypy && lint-imports
+
+synth: setup     ## The CloudFormation template, into cdk.out
+	@cdk synth --quiet
