@@ -1,0 +1,54 @@
+"""Sticky sessions on Amazon SageMaker that remember the conversation."""
+
+from ._client import StickyClient
+from ._errors import (
+    AccessDenied,
+    ConnectionFailed,
+    Draining,
+    EndpointFailed,
+    EngineUnavailable,
+    InvalidRequest,
+    InvalidResponse,
+    NotConfigured,
+    RequestTooLarge,
+    SessionBusy,
+    SessionClosed,
+    SessionConflict,
+    SessionError,
+    SessionLost,
+    StickyError,
+    StreamInterrupted,
+    TimedOut,
+    TooManySessions,
+    Unavailable,
+)
+from ._session import Session
+from ._stream import Stream
+from ._turn import Turn, Usage
+
+__all__ = [
+    "AccessDenied",
+    "ConnectionFailed",
+    "Draining",
+    "EndpointFailed",
+    "EngineUnavailable",
+    "InvalidRequest",
+    "InvalidResponse",
+    "NotConfigured",
+    "RequestTooLarge",
+    "Session",
+    "SessionBusy",
+    "SessionClosed",
+    "SessionConflict",
+    "SessionError",
+    "SessionLost",
+    "StickyClient",
+    "StickyError",
+    "Stream",
+    "StreamInterrupted",
+    "TimedOut",
+    "TooManySessions",
+    "Turn",
+    "Unavailable",
+    "Usage",
+]

@@ -1,0 +1,123 @@
+"""What an endpoint must do to be one of ours: the checks of ``sticky smoke``, which the contract tests run too.
+
+Each takes a client, makes the sessions that it needs, and answers a line to show; a failure is an exception.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from datetime import datetime, timezone
+from typing import Any
+
+from sagemaker_sticky_protocol import is_session_id
+
+from ._calls import close_call
+from ._client import StickyClient
+from ._conversation import is_gone
+from ._errors import StickyError
+
+FIRST_WORDS = (
+    "I am checking that this conversation is remembered from one turn to the next. "
+    "Keep in mind that the code word is 'periwinkle'. Answer with one short sentence."
+)
+NEXT_WORDS = "Which code word did I give?"
+MAX_NEW_TOKENS = 32
+"""Enough to see an answer; a check judges how a turn is served, not what the model says."""
+
+
+class CheckFailed(Exception):
+    """The endpoint answered, but not as it must."""
+
+
+Check = Callable[[StickyClient], str]
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """What came of one check."""
+
+    name: str
+    passed: bool
+    detail: str
+    """What was seen, or what was wrong."""
+    seconds: float
+
+    def to_dict(self) -> dict[str, Any]:
+        """For a JSON report."""
+        return asdict(self)
+
+
+def session_opens(client: StickyClient) -> str:
+    """A session opens under a valid id, with an expiry ahead."""
+    with client.session() as session:
+        _expect(is_session_id(session.id), f"the id {session.id!r} is not one that SageMaker takes")
+        _expect(session.turn == 0, f"a new session counts {session.turn} turns")
+        if session.expires_at is None:
+            raise CheckFailed("the endpoint did not say when the session expires")
+        seconds_left = (session.expires_at - datetime.now(timezone.utc)).total_seconds()
+        _expect(seconds_left > 0, f"the session expired before it was opened, at {session.expires_at.isoformat()}")
+        return f"expires in {seconds_left / 60:.0f} min, served by {session.served_by}"
+
+
+def session_remembers(client: StickyClient) -> str:
+    """A second turn that says only what is new is answered with the first in context, out of the KV cache."""
+    with client.session() as session:
+        first = session.invoke(FIRST_WORDS, max_new_tokens=MAX_NEW_TOKENS)
+        second = session.invoke(NEXT_WORDS, max_new_tokens=MAX_NEW_TOKENS)
+        earlier = first.usage.prompt_tokens + first.usage.completion_tokens
+        prompt, cached = second.usage.prompt_tokens, second.usage.cached_tokens
+        _expect(session.turn == 2, f"the session counts {session.turn} turns after 2")
+        _expect(prompt > earlier, f"turn 2 was given {prompt} tokens, though turn 1 alone had {earlier}")
+        _expect(cached > 0, f"none of the {earlier} tokens of turn 1 were found in the cache")
+        return f"turn 2 found {cached} of {earlier} earlier tokens in the cache"
+
+
+def session_streams(client: StickyClient) -> str:
+    """A turn arrives in pieces that end with usage and a finish reason, and counts as a turn."""
+    with client.session() as session:
+        with session.stream(FIRST_WORDS, max_new_tokens=MAX_NEW_TOKENS) as stream:
+            pieces = list(stream)
+        _expect(bool(pieces), "the stream held no text")
+        _expect(stream.finish_reason is not None, "the stream gave no finish reason")
+        _expect(session.turn == 1, f"the session counts {session.turn} turns after a stream")
+        return f"{len(pieces)} pieces, {session.usage.completion_tokens} tokens, finished by {stream.finish_reason}"
+
+
+def session_closes(client: StickyClient) -> str:
+    """A close is confirmed, and no turn is served afterwards."""
+    with client.session() as session:
+        # Closed behind the session's back, so that it still sends the turn.
+        closed = client._transport.send(close_call(session.id)).closed_session
+        _expect(closed == session.id, f"the close of {session.id} was answered with {closed!r}")
+        try:
+            session.invoke(NEXT_WORDS, max_new_tokens=1)
+        except StickyError as error:
+            if is_gone(error):
+                return f"a turn after the close was refused: {error.code}"
+            raise
+    raise CheckFailed("a turn after the close was answered")
+
+
+CHECKS: Sequence[Check] = (session_opens, session_remembers, session_streams, session_closes)
+
+
+def run_check(check: Check, client: StickyClient) -> CheckResult:
+    """Run one check; whatever the endpoint does wrong is in the result."""
+    started = time.monotonic()
+    try:
+        passed, detail = True, check(client)
+    except (CheckFailed, StickyError) as error:
+        passed, detail = False, f"{type(error).__name__}: {error}"
+    return CheckResult(check.__name__, passed, detail, time.monotonic() - started)
+
+
+def run_checks(client: StickyClient) -> Iterator[CheckResult]:
+    """Run every check, one after the other."""
+    return (run_check(check, client) for check in CHECKS)
+
+
+def _expect(holds: bool, otherwise: str) -> None:
+    if not holds:
+        raise CheckFailed(otherwise)

@@ -1,0 +1,120 @@
+"""The two calls of boto3's ``sagemaker-runtime`` client that everything goes through, and how that client is set up."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import boto3
+from botocore.config import Config
+
+from ._calls import Call
+from ._mapping import mapped
+from ._turn import read_json
+
+if TYPE_CHECKING:
+    from botocore.client import BaseClient
+
+READ_TIMEOUT_SECONDS = 70
+"""A container has 60 s to answer; AWS's InvokeEndpoint reference asks for a socket timeout of 70 s then."""
+CONNECT_TIMEOUT_SECONDS = 10
+MAX_CONNECTIONS = 50
+"""Sessions that may talk at once over kept connections; botocore's 10 makes an eleventh connect anew each turn."""
+
+
+def runtime_config() -> Config:
+    """Settings of botocore for talking to a model.
+
+    One attempt, whatever the environment says: botocore repeats a call after a read timeout or a 5xx, when the first
+    generation may still be running or done, so that the GPU works twice and a session hears the same turn twice.
+    botocore cannot be told to retry failed connections alone. Whoever wants other rules passes a client of their own.
+    """
+    return Config(
+        connect_timeout=CONNECT_TIMEOUT_SECONDS,
+        read_timeout=READ_TIMEOUT_SECONDS,
+        max_pool_connections=MAX_CONNECTIONS,
+        retries={"total_max_attempts": 1},
+    )
+
+
+def make_runtime(*, boto3_session: boto3.session.Session | None, region_name: str | None) -> BaseClient:
+    """A ``sagemaker-runtime`` client with :func:`runtime_config`.
+
+    Raises:
+        StickyError: NotConfigured (no region, unknown profile) or AccessDenied.
+    """
+    with mapped():
+        session = boto3_session or boto3.session.Session()
+        return session.client("sagemaker-runtime", region_name=region_name, config=runtime_config())
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer of InvokeEndpoint."""
+
+    body: bytes
+    new_session: str | None = None
+    """``ID; Expires=...`` after an open."""
+    closed_session: str | None = None
+    """The id after a close."""
+
+    def json(self) -> dict[str, Any]:
+        """The body, which is a JSON object.
+
+        Raises:
+            InvalidResponse: it is not.
+        """
+        return read_json(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class StreamAnswer:
+    """A begun answer of InvokeEndpointWithResponseStream."""
+
+    events: Any
+    """botocore's EventStream."""
+    request_id: str | None
+
+
+class Transport:
+    """Sends calls to one endpoint. Safe to share between threads, as boto3's clients are."""
+
+    def __init__(self, runtime: BaseClient, endpoint_name: str, target: dict[str, str]) -> None:
+        """``target`` holds further arguments of the call: TargetVariant, InferenceComponentName."""
+        self._runtime: Any = runtime
+        self._endpoint_name = endpoint_name
+        self._target = target
+
+    def send(self, call: Call) -> Answer:
+        """Send a call and read its answer.
+
+        Raises:
+            StickyError: every failure.
+        """
+        with mapped(session_id=call.session_id, endpoint_name=self._endpoint_name):
+            response = self._runtime.invoke_endpoint(Accept="application/json", **self._arguments(call))
+            body = response["Body"].read()
+        return Answer(body, new_session=response.get("NewSessionId"), closed_session=response.get("ClosedSessionId"))
+
+    def stream(self, call: Call) -> StreamAnswer:
+        """Send a call whose answer is a stream.
+
+        Raises:
+            StickyError: the stream did not begin.
+        """
+        with mapped(session_id=call.session_id, endpoint_name=self._endpoint_name):
+            response = self._runtime.invoke_endpoint_with_response_stream(
+                Accept="text/event-stream", **self._arguments(call)
+            )
+        return StreamAnswer(events=response["Body"], request_id=response.get("ResponseMetadata", {}).get("RequestId"))
+
+    def _arguments(self, call: Call) -> dict[str, Any]:
+        arguments: dict[str, Any] = {
+            "EndpointName": self._endpoint_name,
+            "ContentType": "application/json",
+            "Body": call.body,
+            **self._target,
+        }
+        if call.session_id is not None:
+            arguments["SessionId"] = call.session_id
+        return arguments

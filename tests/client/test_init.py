@@ -1,0 +1,27 @@
+from __future__ import annotations
+
+import ast
+import sys
+from pathlib import Path
+
+import sagemaker_sticky
+
+PACKAGE = Path(sagemaker_sticky.__file__).parent
+
+
+def test_every_public_name_is_there_and_sorted() -> None:
+    assert sagemaker_sticky.__all__ == sorted(sagemaker_sticky.__all__)
+    assert {name for name in vars(sagemaker_sticky) if name[0].isupper()} == set(sagemaker_sticky.__all__)
+
+
+def test_the_package_imports_nothing_but_boto3_and_the_protocol() -> None:
+    allowed = {"boto3", "botocore", "urllib3", "sagemaker_sticky_protocol", "rich"} | set(sys.stdlib_module_names)
+    found = set()
+    for path in PACKAGE.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Import):
+                found |= {alias.name.partition(".")[0] for alias in node.names}
+            elif isinstance(node, ast.ImportFrom) and not node.level:
+                found.add(str(node.module).partition(".")[0])
+
+    assert found <= allowed
