@@ -1,0 +1,1 @@
+"""What runs inside SageMaker: a Sanic server that remembers each session, in front of an inference engine."""

@@ -1,0 +1,129 @@
+"""Settings of the container: one frozen value, made from the environment at start and passed in.
+
+``infra`` checks the same class at synth and ships it as environment variables, so ``from_env(c.to_env()) == c``.
+``SM_SGLANG_*`` become engine arguments exactly as in AWS's own SGLang image; ``SES_TTL_MIN`` is the 2025 sample's name;
+``SAGEMAKER_BIND_TO_PORT`` is SageMaker's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from typing import Any
+
+ENGINES = ("sglang", "echo")
+ENGINE_ARGUMENT_PREFIX = "SM_SGLANG_"
+LIMITS: dict[str, tuple[float, float]] = {
+    "port": (1, 65535),
+    "session_ttl_minutes": (0.01, 24 * 60),
+    "max_sessions": (1, 1_000_000),
+    "session_queue": (0, 1000),
+    "turn_timeout_seconds": (1, 3600),
+    "drain_seconds": (0, 28),
+    "echo_token_seconds": (0, 60),
+}
+"""Lowest and highest value allowed, by field. Draining ends before SageMaker's SIGKILL, 30 s after its SIGTERM."""
+
+
+def env(name: str, default: Any) -> Any:
+    """A field with the environment variable that carries it."""
+    return field(default=default, metadata={"env": name})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ContainerConfig:
+    """What one container process needs to know.
+
+    Raises:
+        ValueError: every problem found, in one message.
+    """
+
+    engine: str = env("STICKY_ENGINE", "sglang")
+    """``sglang``, or ``echo``: a stand-in that answers at once and imitates a prefix cache."""
+    host: str = env("STICKY_HOST", "0.0.0.0")
+    """Address to listen on."""
+    port: int = env("SAGEMAKER_BIND_TO_PORT", 8080)
+    """TCP port to listen on."""
+    instance: str = env("STICKY_INSTANCE", "")
+    """Name of this instance in ``served_by``; empty: the host's name."""
+    session_ttl_minutes: float = env("SES_TTL_MIN", 30.0)
+    """Life of a session from its open, in minutes. It is not renewed: SageMaker's router keeps the first expiry."""
+    max_sessions: int = env("MAX_SESSIONS", 1000)
+    """Open sessions at once."""
+    session_queue: int = env("SESSION_QUEUE", 4)
+    """Turns of one session that may wait for the running one."""
+    turn_timeout_seconds: float = env("TURN_TIMEOUT_S", 480.0)
+    """Longest generation, in seconds; SageMaker ends a response stream after about 8 minutes anyway."""
+    drain_seconds: float = env("DRAIN_S", 25.0)
+    """How long running turns may go on after SIGTERM, in seconds."""
+    echo_token_seconds: float = env("STICKY_ECHO_TOKEN_S", 0.0)
+    """Time that the echo engine takes for each token of an answer, in seconds."""
+    engine_arguments: Mapping[str, str] = field(default_factory=dict)
+    """SGLang's own arguments, by name in lower case with underscores (``model_path``, ``context_length``)."""
+
+    def __post_init__(self) -> None:
+        """Check every field."""
+        problems = list(_problems(self))
+        if problems:
+            raise ValueError("; ".join(problems))
+
+    @property
+    def model_path(self) -> str:
+        """Folder or hub name of the model: SageMaker puts model data under /opt/ml/model."""
+        return self.engine_arguments.get("model_path", "/opt/ml/model")
+
+    def to_env(self) -> dict[str, str]:
+        """The environment variables that give this configuration; defaults are left out."""
+        variables = {}
+        for each in fields(self):
+            value = getattr(self, each.name)
+            if "env" in each.metadata and value != each.default:
+                variables[each.metadata["env"]] = str(value)
+        for name, value in self.engine_arguments.items():
+            variables[ENGINE_ARGUMENT_PREFIX + name.upper()] = value
+        return variables
+
+    @classmethod
+    def from_env(cls, environ: Mapping[str, str]) -> ContainerConfig:
+        """Read the variables that this class knows; others are none of its business.
+
+        Raises:
+            ValueError: every problem found, naming variables.
+        """
+        values: dict[str, Any] = {}
+        problems = []
+        for each in fields(cls):
+            variable = each.metadata.get("env")
+            if variable is None or environ.get(variable, "") == "":
+                continue
+            try:
+                values[each.name] = _read(environ[variable], each.default)
+            except ValueError:
+                kind = "a whole number" if isinstance(each.default, int) else "a number"
+                problems.append(f"'{variable}' should be {kind}, got {environ[variable]!r}")
+        if problems:
+            raise ValueError("; ".join(problems))
+        values["engine_arguments"] = {
+            name.removeprefix(ENGINE_ARGUMENT_PREFIX).lower(): value
+            for name, value in sorted(environ.items())
+            if name.startswith(ENGINE_ARGUMENT_PREFIX)
+        }
+        return cls(**values)
+
+
+def _read(text: str, default: Any) -> Any:
+    """``text`` as the type of ``default``."""
+    kind: type[Any] = type(default)
+    return kind(text)
+
+
+def _problems(config: ContainerConfig) -> Iterable[str]:
+    if config.engine not in ENGINES:
+        close = get_close_matches(config.engine, ENGINES, n=1)
+        hint = f" (did you mean '{close[0]}'?)" if close else ""
+        yield f"'engine' should be one of {', '.join(ENGINES)}, got {config.engine!r}{hint}"
+    for name, (lowest, highest) in LIMITS.items():
+        value = getattr(config, name)
+        if not lowest <= value <= highest:
+            yield f"'{name}' should be from {lowest:,} to {highest:,}, got {value:,}"

@@ -1,0 +1,197 @@
+"""An engine with no model: answers at once and always the same, streams, counts tokens, imitates a prefix cache.
+
+It is what tests, benchmarks of everything but the model, and laptops without SGLang run on. Its answer quotes the last
+user message and the first, so that an answer shows whether the conversation was remembered.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import codecs
+from array import array
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Iterable, Sequence
+from typing import Any
+
+from container import chat
+from container.config import ContainerConfig
+from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
+
+DEFAULT_CONTEXT_LENGTH = 8192
+DEFAULT_MAX_NEW_TOKENS = 128  # SGLang's own default
+CACHED_PROMPTS = 4096
+"""Prompts that the imitated prefix cache remembers; the least recently used goes first."""
+
+_START, _END = "<|im_start|>", "<|im_end|>"
+_FIRST_SPECIAL = 0xFF000000  # the byte 0xFF never occurs in UTF-8, so text never makes these
+_START_ID, _EOS = _FIRST_SPECIAL + 1, _FIRST_SPECIAL + 2
+
+
+class EchoTokenizer:
+    """A token is 4 bytes of UTF-8, padded with NUL; ChatML is the template."""
+
+    def encode(self, text: str) -> array[int]:
+        """Token ids of ``text``; the two ChatML markers are one token each."""
+        ids = token_array()
+        for turn, piece in enumerate(text.split(_START)):
+            if turn:
+                ids.append(_START_ID)
+            for part, content in enumerate(piece.split(_END)):
+                if part:
+                    ids.append(_EOS)
+                data = content.encode()
+                ids.frombytes(data + b"\0" * (-len(data) % 4))
+        return ids
+
+    def render(
+        self, messages: Sequence[Message], *, add_generation_prompt: bool, tools: Sequence[Any] | None = None
+    ) -> str:
+        """ChatML; ``tools`` are not rendered."""
+        text = "".join(f"{_START}{each['role']}\n{_content(each)}{_END}\n" for each in messages)
+        return text + f"{_START}assistant\n" if add_generation_prompt else text
+
+
+class EchoEngine:
+    """See the module's docstring."""
+
+    def __init__(self, config: ContainerConfig) -> None:
+        self.name = "echo"
+        self.context_length = int(config.engine_arguments.get("context_length", DEFAULT_CONTEXT_LENGTH))
+        self.tokenizer = EchoTokenizer()
+        self._cache = _PrefixCache()
+        self._token_seconds = config.echo_token_seconds
+
+    async def start(self) -> None:
+        """Nothing to load."""
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
+        """Stream the answer token by token, cut at ``max_new_tokens``."""
+        prompt = generation.input_ids
+        cached = self._cache.shared(prompt, generation.session_id)
+        limit = generation.sampling_params.get("max_new_tokens", DEFAULT_MAX_NEW_TOKENS)
+        answer = self.tokenizer.encode(_answer(prompt))
+        answer.append(_EOS)
+        output = answer[:limit]
+        finish = {"type": "stop", "matched": _EOS} if len(answer) <= limit else {"type": "length", "length": limit}
+        usage = Usage(prompt_tokens=len(prompt), completion_tokens=len(output), cached_tokens=cached)
+        decoder = codecs.getincrementaldecoder("utf-8")("ignore")
+        for ids in output[:-1]:
+            yield Chunk(text=_text(decoder, ids), token_ids=(ids,))
+            await asyncio.sleep(self._token_seconds)
+        self._cache.add(prompt + output, generation.session_id)
+        last = output[-1:]
+        yield Chunk(
+            text="".join(_text(decoder, ids) for ids in last), token_ids=tuple(last), finish_reason=finish, usage=usage
+        )
+
+    def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
+        """Answer in OpenAI's objects; tools and the like are taken and change nothing."""
+        params = chat.sampling_params(call)
+        if call.input_ids is not None:
+            ids = call.input_ids
+        elif call.chat:
+            ids = self.tokenizer.encode(self.tokenizer.render(call.body["messages"], add_generation_prompt=True))
+        else:
+            ids = self.tokenizer.encode(str(call.body["prompt"]))
+        chunks = self.generate(Generation(input_ids=ids, sampling_params=params, session_id=call.session_id))
+        return chat.events(call, chunks, model=self.name)
+
+    async def release(self, session_id: str) -> None:
+        """Forget what the session's prompts were."""
+        self._cache.forget(session_id)
+
+    def alive(self) -> bool:
+        """Always: there is no other process."""
+        return True
+
+    def stop(self) -> None:
+        """Nothing to end."""
+
+
+def _answer(prompt: array[int]) -> str:
+    """What the echo says to a rendered conversation, or to a raw prompt."""
+    starts = range(len(prompt))
+    first = _user_message(prompt, starts)
+    if first is None:
+        return f"You said: {_decode(prompt)}"
+    last = _user_message(prompt, reversed(starts))
+    return f"You said: {last}" if first == last else f"You said: {last} | At first: {first}"
+
+
+def _user_message(prompt: array[int], positions: Iterable[int]) -> str | None:
+    """The first user message that starts at one of ``positions``, searched no further than needed."""
+    for position in positions:
+        if prompt[position] == _START_ID:
+            role, _, content = _decode(prompt[position + 1 : _end(prompt, position)]).partition("\n")
+            if role == "user":
+                return content
+    return None
+
+
+def _end(prompt: array[int], start: int) -> int:
+    try:
+        return prompt.index(_EOS, start)
+    except ValueError:
+        return len(prompt)
+
+
+def _decode(ids: Iterable[int]) -> str:
+    """Text of ``ids``, markers left out."""
+    return (
+        token_array([each for each in ids if each < _FIRST_SPECIAL])
+        .tobytes()
+        .replace(b"\0", b"")
+        .decode(errors="replace")
+    )
+
+
+def _text(decoder: codecs.IncrementalDecoder, token: int) -> str:
+    if token >= _FIRST_SPECIAL:
+        return ""
+    return decoder.decode(token_array((token,)).tobytes().replace(b"\0", b""))
+
+
+def _content(message: Message) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(part.get("text", "") for part in content)
+
+
+class _PrefixCache:
+    """How much of a prompt an engine with a prefix cache would already have computed."""
+
+    def __init__(self) -> None:
+        self._known: OrderedDict[object, array[int]] = OrderedDict()
+
+    def shared(self, prompt: array[int], session_id: str | None) -> int:
+        """Tokens at the start of ``prompt`` that some remembered prompt starts with; never the last one."""
+        own = self._known.get(_key(prompt, session_id))
+        return min(_common(prompt, own), len(prompt) - 1) if own is not None else 0
+
+    def add(self, ids: array[int], session_id: str | None) -> None:
+        """Remember a prompt and its completion, whose last token was never computed."""
+        key = _key(ids, session_id)
+        self._known[key] = ids[:-1]
+        self._known.move_to_end(key)
+        while len(self._known) > CACHED_PROMPTS:
+            self._known.popitem(last=False)
+
+    def forget(self, session_id: str) -> None:
+        self._known.pop(session_id, None)
+
+
+def _key(ids: array[int], session_id: str | None) -> object:
+    """Sessions are found by their id; what has none by its first tokens, as in a radix tree's first node."""
+    return session_id if session_id is not None else ids[:8].tobytes()
+
+
+def _common(one: array[int], other: array[int]) -> int:
+    """Length of the common prefix, by bisection over whole-slice comparisons (a memcmp each)."""
+    low, high = 0, min(len(one), len(other))
+    if one[:high] == other[:high]:
+        return high
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)
+    return low

@@ -1,0 +1,262 @@
+"""The real engine: ``sglang.Engine`` in this process, its scheduler and detokenizer as children.
+
+The one module that imports SGLang. Sessions use its radix cache (``session_id``, ``enable_session_radix_cache``): KV
+of an open session outlives other cache entries and can still be evicted, so that no session can stop the scheduler.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import logging
+import multiprocessing
+from array import array
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import aclosing
+from copy import copy
+from typing import Any
+
+import sglang
+from fastapi.responses import StreamingResponse
+from pydantic import BaseModel, ValidationError
+from sagemaker_sticky_protocol import SSE_DONE, ErrorCode
+from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, CompletionRequest
+from sglang.srt.entrypoints.openai.serving_chat import OpenAIServingChat
+from sglang.srt.entrypoints.openai.serving_completions import OpenAIServingCompletion
+from sglang.srt.managers.io_struct import CloseSessionReqInput
+from sglang.srt.server_args import ServerArgs, prepare_server_args
+
+from container.config import ContainerConfig
+from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
+from container.errors import ServerError, invalid, nearest, shown
+
+logger = logging.getLogger(__name__)
+
+WARM_UP = {"max_new_tokens": 2, "temperature": 0.0}
+
+
+def server_args(config: ContainerConfig) -> ServerArgs:
+    """``SM_SGLANG_*`` as AWS's SGLang image turns them into a command line, parsed by SGLang itself.
+
+    Underscores become hyphens, ``true`` a bare flag, ``false`` nothing.
+    """
+    arguments = {"model_path": config.model_path, **config.engine_arguments}
+    line = ["--enable-session-radix-cache", "--incremental-streaming-output", "--enable-cache-report"]
+    for name, value in arguments.items():
+        flag = "--" + name.replace("_", "-")
+        if value.lower() == "true":
+            line.append(flag)
+        elif value.lower() != "false":
+            line += [flag, value]
+    return prepare_server_args(line)
+
+
+class SGLangTokenizer:
+    """The model's own tokenizer and chat template."""
+
+    def __init__(self, tokenizer: Any) -> None:
+        self._tokenizer = tokenizer
+
+    def encode(self, text: str) -> array[int]:
+        """Token ids of ``text``; special tokens in it are recognised, none are added."""
+        return token_array(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def render(
+        self, messages: Sequence[Message], *, add_generation_prompt: bool, tools: Sequence[Any] | None = None
+    ) -> str:
+        """The chat template applied; what the template raises becomes a ValueError."""
+        try:
+            text: str = self._tokenizer.apply_chat_template(
+                list(messages), tokenize=False, add_generation_prompt=add_generation_prompt, tools=tools
+            )
+        except Exception as problem:  # templates raise what they like
+            raise ValueError(f"the model's chat template refuses these messages: {problem}") from problem
+        return text
+
+
+class SGLangEngine:
+    """See the module's docstring."""
+
+    tokenizer: SGLangTokenizer
+    context_length: int
+    _engine: sglang.Engine
+
+    def __init__(self, config: ContainerConfig) -> None:
+        self.name = config.model_path
+        self._config = config
+        self._children: list[Any] = []
+
+    async def start(self) -> None:
+        """Load the model in a thread, so that ``/ping`` is answered meanwhile, then generate once."""
+        arguments = server_args(self._config)
+        self._engine = engine = await asyncio.to_thread(sglang.Engine, server_args=arguments)
+        self._children = multiprocessing.active_children()
+        manager = engine.tokenizer_manager
+        self.name = manager.served_model_name
+        self.tokenizer = SGLangTokenizer(manager.tokenizer)
+        self._chat = OpenAIServingChat(manager, engine.template_manager)
+        self._completions = OpenAIServingCompletion(manager, engine.template_manager)
+        # The scheduler refuses longer prompts than its KV pool holds, whatever the model's window is.
+        self.context_length = min(manager.model_config.context_len, manager.max_req_input_len + 1)
+        warm_up = Generation(input_ids=self.tokenizer.encode("Hello"), sampling_params=WARM_UP)
+        async for _ in self.generate(warm_up):
+            pass
+
+    async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
+        """Stream from the scheduler; leaving early aborts there."""
+        try:
+            stream = await self._engine.async_generate(
+                input_ids=generation.input_ids.tolist(),
+                sampling_params=dict(generation.sampling_params),
+                session_id=generation.session_id,
+                stream=True,
+            )
+            async with aclosing(stream) as chunks:
+                async for raw in chunks:
+                    yield _chunk(raw)
+        except ValueError as problem:
+            raise invalid(str(problem)) from None
+
+    def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
+        """SGLang's own OpenAI side: its request models, template, tool-call and reasoning parsers."""
+        kind, serving = (ChatCompletionRequest, self._chat) if call.chat else (CompletionRequest, self._completions)
+        request = _read_openai(kind, call)
+        recorder = _Recorder(self._engine.tokenizer_manager, call)
+        serving = copy(serving)
+        serving.tokenizer_manager = recorder
+        return _openai_events(serving, request, recorder)
+
+    async def release(self, session_id: str) -> None:
+        """Dereference the session's KV: from now on it is evicted like any other."""
+        await self._engine.tokenizer_manager.close_session(CloseSessionReqInput(session_id=session_id))
+
+    def alive(self) -> bool:
+        """Whether scheduler and detokenizer run."""
+        return all(child.is_alive() for child in self._children)
+
+    def stop(self) -> None:
+        """End the child processes."""
+        if hasattr(self, "_engine"):
+            self._engine.shutdown()
+
+
+class _Recorder:
+    """Stands where SGLang's OpenAI side expects the tokenizer manager: puts a transcript in, writes tokens down."""
+
+    def __init__(self, manager: Any, call: OpenAICall) -> None:
+        self._manager = manager
+        self._call = call
+        self._ids: list[int] = []
+        self._running: AsyncGenerator[dict[str, Any], None] | None = None
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._manager, name)
+
+    async def generate_request(self, request: Any, http: Any = None) -> AsyncGenerator[dict[str, Any], None]:
+        if self._call.input_ids is not None:
+            request.text, request.input_ids = None, self._call.input_ids.tolist()
+            request.session_id = self._call.session_id
+        self._running = self._manager.generate_request(request, http)
+        async for raw in self._running:
+            # Of several choices none is a transcript's: those come without a session.
+            self._ids.extend(raw["output_ids"] if isinstance(raw, dict) else ())
+            yield raw
+
+    def take(self) -> list[int]:
+        """The tokens generated since the last call."""
+        ids, self._ids = self._ids, []
+        return ids
+
+    async def aclose(self) -> None:
+        """Abort what still runs."""
+        if self._running is not None:
+            await self._running.aclose()
+
+
+NOT_FOR_CALLERS = (
+    *("session_id", "session_params", "rid", "input_ids", "routed_dp_rank", "data_parallel_rank", "priority"),
+    *("extra_key", "cache_salt", "bootstrap_host", "bootstrap_port", "bootstrap_room", "disagg_prefill_dp_rank"),
+)
+"""Fields of SGLang's request models that steer the engine: a caller could reach other callers' state with them."""
+
+
+def _read_openai(kind: type[Any], call: OpenAICall) -> Any:
+    known = [name for name in kind.model_fields if name not in NOT_FOR_CALLERS]
+    for name in call.body:
+        if name not in known:
+            raise invalid(f"'{name}' is not a known field here{nearest(name, known)}")
+    if call.session_id is not None and call.body.get("n") not in (None, 1):
+        raise invalid(f"'n' should be 1 in a session, got {shown(call.body['n'])}")
+    try:
+        return kind(**call.body)
+    except ValidationError as problem:
+        first = problem.errors()[0]
+        place = ".".join(str(each) for each in first["loc"]) or "the body"
+        raise invalid(f"'{place}': {first['msg']}, got {shown(first['input'])}") from None
+
+
+async def _openai_events(serving: Any, request: Any, recorder: _Recorder) -> AsyncGenerator[Event, None]:
+    try:
+        response = await serving.handle_request(request, None)
+        if isinstance(response, StreamingResponse):
+            answer: dict[str, Any] = {"role": "assistant", "content": ""}
+            async for line in response.body_iterator:
+                data = str(line).removeprefix("data: ").strip()
+                if data == SSE_DONE:
+                    return
+                body = json.loads(data)
+                _refuse_error(body.get("error"))
+                _add_delta(answer, body)
+                is_last = body.get("usage") is not None and not body["choices"]
+                yield Event(body=body, token_ids=recorder.take(), answer=answer if is_last else None)
+        elif isinstance(response, BaseModel):
+            body = response.model_dump()
+            message = body["choices"][0].get("message")
+            yield Event(body=body, token_ids=recorder.take(), answer=message or {"role": "assistant", "content": ""})
+        else:
+            _refuse_error({"code": response.status_code, **json.loads(bytes(response.body))})
+    finally:
+        await recorder.aclose()
+
+
+def _refuse_error(error: Mapping[str, Any] | None) -> None:
+    if error is None:
+        return
+    codes = {400: ErrorCode.INVALID_REQUEST, 503: ErrorCode.ENGINE_UNAVAILABLE}
+    status = int(error.get("code") or 500)
+    if status not in codes:
+        raise RuntimeError(f"SGLang answered {error}")
+    raise ServerError(codes[status], str(error.get("message")))
+
+
+def _add_delta(answer: dict[str, Any], body: Mapping[str, Any]) -> None:
+    """Add what one chunk of a stream says to the message that the stream spells."""
+    for choice in body["choices"][:1]:
+        delta = choice.get("delta", {})
+        for name in ("content", "reasoning_content"):
+            if delta.get(name):
+                answer[name] = (answer.get(name) or "") + delta[name]
+        for part in delta.get("tool_calls") or ():
+            calls = answer.setdefault("tool_calls", [])
+            function = part["function"]
+            if part["index"] >= len(calls):
+                calls.append({"id": part["id"], "type": "function", "function": {"name": "", "arguments": ""}})
+            call = calls[part["index"]]["function"]
+            call["name"] += function.get("name") or ""
+            call["arguments"] += function.get("arguments") or ""
+
+
+def _chunk(raw: Mapping[str, Any]) -> Chunk:
+    meta = raw["meta_info"]
+    finish = meta["finish_reason"]
+    if finish is None:
+        return Chunk(text=raw["text"], token_ids=raw["output_ids"])
+    if finish["type"] == "abort" and finish.get("status_code") in (400, 503):
+        code = ErrorCode.INVALID_REQUEST if finish["status_code"] == 400 else ErrorCode.ENGINE_UNAVAILABLE
+        raise ServerError(code, str(finish.get("message")))
+    usage = Usage(
+        prompt_tokens=meta["prompt_tokens"],
+        completion_tokens=meta["completion_tokens"],
+        cached_tokens=meta["cached_tokens"],
+    )
+    return Chunk(text=raw["text"], token_ids=raw["output_ids"], finish_reason=finish, usage=usage)
