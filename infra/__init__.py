@@ -1,0 +1,1 @@
+"""The AWS side: one CDK stack that puts the container behind a SageMaker endpoint."""

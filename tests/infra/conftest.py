@@ -1,0 +1,51 @@
+"""Templates that several tests read are made once: a synth costs about a second."""
+
+import json
+import os
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+# aws_cdk starts Node as it is imported: the one of the virtual environment, also where that is not activated.
+os.environ["PATH"] = os.pathsep.join([str(Path(sys.prefix, "bin")), os.environ["PATH"]])
+
+from aws_cdk import Stack
+from aws_cdk.assertions import Template
+
+from app import build_app
+from infra.config import InfraConfig
+from infra.endpoint import StickyEndpoint
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+@pytest.fixture(scope="session")
+def cdk_json() -> dict[str, Any]:
+    return json.loads(Path(ROOT, "cdk.json").read_text())
+
+
+@pytest.fixture(scope="session")
+def template(cdk_json: dict[str, Any]) -> Template:
+    """The stack that a user gets who edits nothing."""
+    app = build_app(cdk_json["context"])
+    return Template.from_stack(app.node.find_child("StickySglang"))
+
+
+@pytest.fixture(scope="session")
+def endpoint_template() -> Callable[..., Template]:
+    """A stack with nothing but a StickyEndpoint of these settings."""
+
+    def make(**settings: Any) -> Template:
+        stack = Stack()
+        StickyEndpoint(stack, "Sticky", config=InfraConfig(**settings))
+        return Template.from_stack(stack)
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def s3_template(endpoint_template: Callable[..., Template]) -> Template:
+    return endpoint_template(model="s3://models/qwen/7b/", endpoint_name="chat", min_instances=2, max_instances=2)

@@ -1,0 +1,59 @@
+import json
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+from aws_cdk import Stack
+from aws_cdk.assertions import Template
+
+from app import build_app
+from infra.endpoint import container_image
+
+ROOT = Path(__file__).resolve().parents[2]
+
+
+def cdk_synth(*arguments: str, output: Path) -> subprocess.CompletedProcess[str]:
+    """``cdk synth`` as a user runs it, with neither an AWS account nor Docker to be found."""
+    environment = {
+        # conftest puts the virtual environment's cdk, node and python3 first.
+        "PATH": os.environ["PATH"],
+        "HOME": os.environ["HOME"],  # caches
+        "CDK_DOCKER": "false",  # the command that always fails
+        "AWS_CONFIG_FILE": os.devnull,
+        "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
+        "AWS_EC2_METADATA_DISABLED": "true",
+    }
+    command = ["cdk", "synth", "--quiet", "--no-notices", "--output", str(output), *arguments]
+    return subprocess.run(command, cwd=ROOT, env=environment, text=True, capture_output=True, timeout=120, check=False)
+
+
+def test_context_reaches_the_stack():
+    app = build_app({"instance_type": "ml.g6.xlarge", "max_sessions": 9})
+    template = Template.from_stack(app.node.find_child("StickySglang"))
+    variant = {"ProductionVariants": [{"InstanceType": "ml.g6.xlarge"}]}
+    template.has_resource_properties("AWS::SageMaker::EndpointConfig", variant)
+    environment = {"PrimaryContainer": {"Environment": {"MAX_SESSIONS": "9"}}}
+    template.has_resource_properties("AWS::SageMaker::Model", environment)
+
+
+def test_a_bad_context_is_refused():
+    with pytest.raises(ValueError, match=r"'max_instance' is not a setting \(did you mean 'max_instances'\?\)"):
+        build_app({"max_instance": 2})
+
+
+def test_cdk_synth_needs_neither_account_nor_docker_and_the_command_line_wins(tmp_path):
+    done = cdk_synth("-c", "max_instances=2", output=tmp_path)
+    assert done.returncode == 0, done.stderr
+    template = json.loads((tmp_path / "StickySglang.template.json").read_text())
+    assert template["Resources"]["ScalingTarget6760FBAF"]["Properties"]["MaxCapacity"] == 2
+    # The same image in another process: its tag depends on the content alone.
+    image = template["Resources"]["StickyModel086319BA"]["Properties"]["PrimaryContainer"]["Image"]["Fn::Sub"]
+    assert image.endswith(":" + container_image(Stack()).asset_hash)
+
+
+def test_cdk_synth_says_what_is_wrong_in_one_line(tmp_path):
+    done = cdk_synth("-c", "min_instances=0", output=tmp_path)
+    assert done.returncode != 0
+    assert "Not a valid configuration: 'min_instances' should be from 1 to 10000, got 0\n" in done.stderr
+    assert "Traceback" not in done.stderr
