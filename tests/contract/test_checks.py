@@ -1,0 +1,10 @@
+"""The checks of `sticky smoke`, as a deployed endpoint has to pass them."""
+
+import pytest
+from sagemaker_sticky import StickyClient
+from sagemaker_sticky._checks import CHECKS, Check
+
+
+@pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)
+def test_smoke(client: StickyClient, check: Check) -> None:
+    check(client)
