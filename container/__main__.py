@@ -1,28 +1,34 @@
-"""``python -m container serve``: what SageMaker runs."""
+"""``python -m container serve`` is what SageMaker runs: the server, started again when it dies.
+
+``python -m container run`` is the server alone.
+"""
 
 from __future__ import annotations
 
-import logging
 import os
 import sys
 
+from container import logs
 from container.app import serve
 from container.config import ContainerConfig
 from container.engine import Engine
+from container.supervise import supervise
 
 
 def main() -> int:
-    """Read the environment, choose the engine, serve; gives the exit status."""
-    if sys.argv[1:] != ["serve"]:
-        print("usage: python -m container serve", file=sys.stderr)
+    """Read the environment and run; gives the exit status."""
+    if sys.argv[1:] not in (["serve"], ["run"]):
+        sys.stderr.write("usage: python -m container serve|run\n")
         return 2
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s")
+    logs.configure()
     try:
         config = ContainerConfig.from_env(os.environ)
-        return serve(config, lambda: make_engine(config))
     except ValueError as problem:
-        print(f"configuration: {problem}", file=sys.stderr)
+        sys.stderr.write(f"configuration: {problem}\n")
         return 2
+    if sys.argv[1] == "serve":
+        return supervise(max_restarts=config.max_restarts)
+    return serve(config, lambda: make_engine(config))
 
 
 def make_engine(config: ContainerConfig) -> Engine:

@@ -13,8 +13,10 @@ from typing import Any
 
 from sagemaker_sticky_protocol import NEW_SESSION, SESSION_ID_HEADER, RequestType, is_session_id
 
+from container import sampling
 from container.engine import Message
 from container.errors import invalid, nearest, shown
+from container.sampling import read_sampling
 
 ROLES = ("system", "developer", "user", "assistant", "tool")
 
@@ -25,6 +27,8 @@ class Open:
 
     proposed_id: str | None
     messages: Sequence[Message]
+    ttl_seconds: float | None
+    """Asks for a shorter life than the server's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -67,51 +71,7 @@ class Ask:
         return "messages" if self.messages is not None else "prompt"
 
 
-# --- parameters ------------------------------------------------------------------------------------------------------
-
-_NUMBER = (int, float)
-_STRINGS = (str, list)
-_SAMPLING: dict[str, tuple[tuple[type, ...], str]] = {
-    "temperature": (_NUMBER, "a number from 0"),
-    "top_p": (_NUMBER, "a number above 0, up to 1"),
-    "top_k": ((int,), "-1 for all or a whole number from 1"),
-    "min_p": (_NUMBER, "a number from 0 to 1"),
-    "max_new_tokens": ((int,), "a whole number from 1"),
-    "min_new_tokens": ((int,), "a whole number from 0"),
-    "stop": (_STRINGS, "a string or a list of strings"),
-    "stop_token_ids": ((list,), "a list of token ids"),
-    "stop_regex": (_STRINGS, "a string or a list of strings"),
-    "frequency_penalty": (_NUMBER, "a number from -2 to 2"),
-    "presence_penalty": (_NUMBER, "a number from -2 to 2"),
-    "repetition_penalty": (_NUMBER, "a number from 0 to 2"),
-    "ignore_eos": ((bool,), "true or false"),
-    "skip_special_tokens": ((bool,), "true or false"),
-    "spaces_between_special_tokens": ((bool,), "true or false"),
-    "no_stop_trim": ((bool,), "true or false"),
-    "json_schema": ((str,), "a JSON schema, as a string"),
-    "regex": ((str,), "a regular expression"),
-    "ebnf": ((str,), "an EBNF grammar"),
-    "structural_tag": ((str,), "a structural tag, as a string"),
-    "logit_bias": ((dict,), "an object of token ids and numbers"),
-    "sampling_seed": ((int,), "a whole number"),
-}
-"""SGLang's sampling parameters (``sglang/srt/sampling/sampling_params.py``): their JSON types and what is allowed."""
-
-_RANGES: dict[str, tuple[float, float]] = {
-    "temperature": (0, 1e6),
-    "top_p": (1e-9, 1),
-    "min_p": (0, 1),
-    "max_new_tokens": (1, 1e9),
-    "min_new_tokens": (0, 1e9),
-    "frequency_penalty": (-2, 2),
-    "presence_penalty": (-2, 2),
-    "repetition_penalty": (0, 2),
-}
-
-_ALIASES = {"max_new_token": "max_new_tokens"}  # the 2025 sample's spelling
-_DO_SAMPLE = "do_sample"  # Hugging Face's and the sample's; false means greedy
-
-_OPEN_FIELDS = ("requestType", "extSessionID", "messages")
+_OPEN_FIELDS = ("requestType", "extSessionID", "messages", "ttlSeconds")
 _CLOSE_FIELDS = ("requestType", "extSessionID")
 _TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind")
 _GENERATE_FIELDS = ("inputs", "parameters", "sampling_params", "stream")
@@ -126,6 +86,11 @@ def read_json(body: bytes) -> dict[str, Any]:
         raise invalid(f"the body should be a JSON object, got {len(body)} bytes that are not JSON: {problem}") from None
     if not isinstance(value, dict):
         raise invalid(f"the body should be a JSON object, got {shown(value)}")
+    if b"\\ud" in body.lower():
+        try:
+            json.dumps(value, ensure_ascii=False).encode()
+        except UnicodeEncodeError:
+            raise invalid("the body should be Unicode text, got half of a surrogate pair") from None
     return value
 
 
@@ -183,9 +148,13 @@ def _request_type(body: Mapping[str, Any]) -> RequestType | None:
 def _open(body: Mapping[str, Any]) -> Open:
     _refuse_unknown(body, _OPEN_FIELDS)
     messages = body.get("messages")
+    ttl = _typed(body, "ttlSeconds", (int, float), "a number above 0")
+    if ttl is not None and not ttl > 0:
+        raise invalid(f"'ttlSeconds' should be a number above 0, got {shown(ttl)}")
     return Open(
         proposed_id=_typed(body, "extSessionID", (str,), "a string"),
         messages=() if messages is None else read_messages(messages),
+        ttl_seconds=ttl,
     )
 
 
@@ -216,7 +185,7 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
             session_id=session,
             inputs=_text(body, "inputs"),
             rewind=rewind,
-            sampling_params=_sampling(body),
+            sampling_params=read_sampling(*_parameters(body)),
             stream=stream,
         )
     if shape == "messages":
@@ -247,35 +216,12 @@ def read_messages(value: object) -> Sequence[Message]:
     return value
 
 
-def _sampling(body: Mapping[str, Any]) -> dict[str, Any]:
+def _parameters(body: Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """The parameters of ``inputs``, and the field that holds them."""
     if "parameters" in body and "sampling_params" in body:
         raise invalid("'parameters' and 'sampling_params' mean the same; give one of them, got both")
     name = "sampling_params" if "sampling_params" in body else "parameters"
-    given = _typed(body, name, (dict,), "an object") or {}
-    values: dict[str, Any] = {}
-    for key, value in given.items():
-        if key == _DO_SAMPLE:
-            if not isinstance(value, bool):
-                raise invalid(f"'{name}.{key}' should be true or false, got {shown(value)}")
-            continue
-        known = _ALIASES.get(key, key)
-        if known not in _SAMPLING:
-            raise invalid(f"'{name}.{key}' is not a known parameter{nearest(key, (*_SAMPLING, *_ALIASES, _DO_SAMPLE))}")
-        if value is not None:
-            values[known] = checked(f"{name}.{key}", known, value)
-    if given.get(_DO_SAMPLE) is False:
-        values["temperature"] = 0.0
-    return values
-
-
-def checked(label: str, name: str, value: Any) -> Any:
-    """``value`` if it may be SGLang's sampling parameter ``name``; ``label`` names it in the error."""
-    kinds, allowed = _SAMPLING[name]
-    low, high = _RANGES.get(name, (float("-inf"), float("inf")))
-    wrong_kind = not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds)
-    if wrong_kind or (isinstance(value, (int, float)) and not low <= value <= high):
-        raise invalid(f"'{label}' should be {allowed}, got {shown(value)}")
-    return value
+    return _typed(body, name, (dict,), "an object") or {}, name
 
 
 def _text(body: Mapping[str, Any], name: str) -> str | None:
@@ -297,7 +243,7 @@ def _typed(body: Mapping[str, Any], name: str, kinds: tuple[type, ...], allowed:
 def _refuse_unknown(body: Mapping[str, Any], known: Collection[str], *, inner: bool = False) -> None:
     for name in body:
         if name not in known:
-            if inner and (name in _SAMPLING or name in _ALIASES or name == _DO_SAMPLE):
+            if inner and name in sampling.NAMES:
                 raise invalid(f"'{name}' belongs inside 'parameters'")
             raise invalid(f"'{name}' is not a known field here{nearest(name, known)}; known: {', '.join(known)}")
 

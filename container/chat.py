@@ -12,9 +12,9 @@ from contextlib import aclosing
 from dataclasses import replace
 from typing import Any
 
-from container.bodies import checked
 from container.engine import Chunk, Event, OpenAICall, Usage
 from container.errors import invalid, nearest, shown
+from container.sampling import checked
 
 SAMPLING = {
     "temperature": "temperature",
@@ -76,7 +76,7 @@ def _whole(call: OpenAICall, head: Mapping[str, Any], text: str, last: Chunk) ->
     answer = {"role": "assistant", "content": text}
     words = {"message": answer} if call.chat else {"text": text}
     choice = {"index": 0, **words, "logprobs": None, "finish_reason": (last.finish_reason or {}).get("type")}
-    yield Event(body={**head, "choices": [choice], "usage": openai_usage(last.usage)}, answer=answer)
+    yield Event(body={**head, "choices": [choice], "usage": openai_usage(last.usage)}, answer=answer, usage=last.usage)
 
 
 def _last_events(call: OpenAICall, head: Mapping[str, Any], text: str, last: Chunk) -> Iterator[Event]:
@@ -86,9 +86,9 @@ def _last_events(call: OpenAICall, head: Mapping[str, Any], text: str, last: Chu
     finish = _event(head, end, (last.finish_reason or {}).get("type"))
     if (call.body.get("stream_options") or {}).get("include_usage"):
         yield Event(body=finish)
-        yield Event(body={**head, "choices": [], "usage": openai_usage(last.usage)}, answer=answer)
+        yield Event(body={**head, "choices": [], "usage": openai_usage(last.usage)}, answer=answer, usage=last.usage)
     else:
-        yield Event(body=finish, answer=answer)
+        yield Event(body=finish, answer=answer, usage=last.usage)
 
 
 def openai_usage(usage: Usage | None) -> dict[str, Any] | None:

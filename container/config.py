@@ -7,17 +7,20 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from difflib import get_close_matches
 from typing import Any
 
-ENGINES = ("sglang", "echo")
+CHOICES = {"engine": ("sglang", "echo"), "session_journal": ("on", "off")}
+_SECRET_ARN = re.compile(r"arn:[\w-]+:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+")
 ENGINE_ARGUMENT_PREFIX = "SM_SGLANG_"
 LIMITS: dict[str, tuple[float, float]] = {
     "port": (1, 65535),
     "session_ttl_minutes": (0.01, 24 * 60),
-    "max_sessions": (1, 1_000_000),
+    "max_sessions": (0, 1_000_000),
+    "max_restarts": (0, 1000),
     "session_queue": (0, 1000),
     "turn_timeout_seconds": (1, 3600),
     "drain_seconds": (0, 28),
@@ -49,12 +52,23 @@ class ContainerConfig:
     """Name of this instance in ``served_by``; empty: the host's name."""
     session_ttl_minutes: float = env("SES_TTL_MIN", 30.0)
     """Life of a session from its open, in minutes. It is not renewed: SageMaker's router keeps the first expiry."""
-    max_sessions: int = env("MAX_SESSIONS", 1000)
-    """Open sessions at once."""
+    max_sessions: int = env("MAX_SESSIONS", 0)
+    """Open sessions at once; 0: one for every 256 tokens of the engine's KV cache, and 16 at least. More can be open
+    than fit the cache, as the KV of idle ones is evicted and computed again when they speak."""
     session_queue: int = env("SESSION_QUEUE", 4)
     """Turns of one session that may wait for the running one."""
     turn_timeout_seconds: float = env("TURN_TIMEOUT_S", 480.0)
     """Longest generation, in seconds; SageMaker ends a response stream after about 8 minutes anyway."""
+    session_journal: str = env("SESSION_JOURNAL", "on")
+    """``on``: transcripts are kept on local disk, so that sessions go on after a restart of this process; ``off``."""
+    session_journal_directory: str = env("SESSION_JOURNAL_DIR", "/tmp/sticky-sessions")
+    """Where, one file a session, readable by this user only. One process a folder."""
+    max_restarts: int = env("MAX_RESTARTS", 5)
+    """How often a server that died is started again before the container ends."""
+    hf_token_secret_arn: str = env("HF_TOKEN_SECRET_ARN", "")
+    """Secret in Secrets Manager whose string is the Hugging Face token; empty: no token."""
+    metrics_namespace: str = env("STICKY_METRICS_NAMESPACE", "")
+    """CloudWatch namespace of the metrics written to stdout (EMF); empty: none are written."""
     drain_seconds: float = env("DRAIN_S", 25.0)
     """How long running turns may go on after SIGTERM, in seconds."""
     echo_token_seconds: float = env("STICKY_ECHO_TOKEN_S", 0.0)
@@ -119,10 +133,15 @@ def _read(text: str, default: Any) -> Any:
 
 
 def _problems(config: ContainerConfig) -> Iterable[str]:
-    if config.engine not in ENGINES:
-        close = get_close_matches(config.engine, ENGINES, n=1)
-        hint = f" (did you mean '{close[0]}'?)" if close else ""
-        yield f"'engine' should be one of {', '.join(ENGINES)}, got {config.engine!r}{hint}"
+    for name, allowed in CHOICES.items():
+        value = getattr(config, name)
+        if value not in allowed:
+            close = get_close_matches(value, allowed, n=1)
+            hint = f" (did you mean '{close[0]}'?)" if close else ""
+            yield f"'{name}' should be one of {', '.join(allowed)}, got {value!r}{hint}"
+    if config.hf_token_secret_arn and not _SECRET_ARN.fullmatch(config.hf_token_secret_arn):
+        # The value is not shown: it may be the token itself.
+        yield "'hf_token_secret_arn' should be the ARN of a Secrets Manager secret, got something else"
     for name, (lowest, highest) in LIMITS.items():
         value = getattr(config, name)
         if not lowest <= value <= highest:

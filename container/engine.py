@@ -28,6 +28,8 @@ class Generation:
     """By SGLang's names."""
     session_id: str | None = None
     """Lets the engine keep what this prompt shares with the session's other prompts."""
+    rank: int | None = None
+    """Which data-parallel copy of the model; None leaves it to the engine."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,6 +42,7 @@ class OpenAICall:
     input_ids: array[int] | None = None
     """The prompt that takes the place of what ``body`` would render to: a session's transcript."""
     session_id: str | None = None
+    rank: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +74,9 @@ class Event:
     token_ids: Sequence[int] = ()
     """What was generated since the event before."""
     answer: Message | None = None
-    """On the last event only: the message that the model gave."""
+    """On the last event of a turn only: the message that the model gave."""
+    usage: Usage | None = None
+    """On the last event of a turn only."""
 
 
 class Tokenizer(Protocol):
@@ -106,6 +111,16 @@ class Engine(Protocol):
         ...
 
     @property
+    def kv_tokens(self) -> int:
+        """Tokens whose KV fits the cache, over all ranks."""
+        ...
+
+    @property
+    def ranks(self) -> int:
+        """Data-parallel copies of the model, each with a cache of its own."""
+        ...
+
+    @property
     def tokenizer(self) -> Tokenizer:
         """The model's tokenizer and chat template."""
         ...
@@ -133,6 +148,10 @@ class Engine(Protocol):
 
     async def release(self, session_id: str) -> None:
         """Let go of what is kept for a session."""
+        ...
+
+    def metrics(self) -> bytes:
+        """The engine's own metrics, in Prometheus's text format."""
         ...
 
     def alive(self) -> bool:

@@ -18,6 +18,7 @@ from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
 
 DEFAULT_CONTEXT_LENGTH = 8192
+KV_TOKENS = 4 * 1024 * 1024
 DEFAULT_MAX_NEW_TOKENS = 128  # SGLang's own default
 CACHED_PROMPTS = 4096
 """Prompts that the imitated prefix cache remembers; the least recently used goes first."""
@@ -57,6 +58,8 @@ class EchoEngine:
     def __init__(self, config: ContainerConfig) -> None:
         self.name = "echo"
         self.context_length = int(config.engine_arguments.get("context_length", DEFAULT_CONTEXT_LENGTH))
+        self.kv_tokens = KV_TOKENS
+        self.ranks = 1
         self.tokenizer = EchoTokenizer()
         self._cache = _PrefixCache()
         self._token_seconds = config.echo_token_seconds
@@ -99,6 +102,10 @@ class EchoEngine:
     async def release(self, session_id: str) -> None:
         """Forget what the session's prompts were."""
         self._cache.forget(session_id)
+
+    def metrics(self) -> bytes:
+        """None."""
+        return b""
 
     def alive(self) -> bool:
         """Always: there is no other process."""

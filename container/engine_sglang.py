@@ -10,14 +10,15 @@ import asyncio
 import json
 import logging
 import multiprocessing
-from array import array
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Mapping
 from contextlib import aclosing
 from copy import copy
 from typing import Any
 
 import sglang
 from fastapi.responses import StreamingResponse
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.multiprocess import MultiProcessCollector
 from pydantic import BaseModel, ValidationError
 from sagemaker_sticky_protocol import SSE_DONE, ErrorCode
 from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, CompletionRequest
@@ -27,11 +28,14 @@ from sglang.srt.managers.io_struct import CloseSessionReqInput
 from sglang.srt.server_args import ServerArgs, prepare_server_args
 
 from container.config import ContainerConfig
-from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
+from container.engine import Chunk, Event, Generation, OpenAICall, Usage
 from container.errors import ServerError, invalid, nearest, shown
+from container.tokenizer import HuggingFaceTokenizer
 
 logger = logging.getLogger(__name__)
 
+OURS = ("--enable-session-radix-cache", "--incremental-streaming-output", "--enable-cache-report", "--enable-metrics")
+"""What this container relies on, whatever the settings."""
 WARM_UP = {"max_new_tokens": 2, "temperature": 0.0}
 
 
@@ -41,7 +45,12 @@ def server_args(config: ContainerConfig) -> ServerArgs:
     Underscores become hyphens, ``true`` a bare flag, ``false`` nothing.
     """
     arguments = {"model_path": config.model_path, **config.engine_arguments}
-    line = ["--enable-session-radix-cache", "--incremental-streaming-output", "--enable-cache-report"]
+    line = [
+        "--enable-session-radix-cache",
+        "--incremental-streaming-output",
+        "--enable-cache-report",
+        "--enable-metrics",
+    ]
     for name, value in arguments.items():
         flag = "--" + name.replace("_", "-")
         if value.lower() == "true":
@@ -51,34 +60,13 @@ def server_args(config: ContainerConfig) -> ServerArgs:
     return prepare_server_args(line)
 
 
-class SGLangTokenizer:
-    """The model's own tokenizer and chat template."""
-
-    def __init__(self, tokenizer: Any) -> None:
-        self._tokenizer = tokenizer
-
-    def encode(self, text: str) -> array[int]:
-        """Token ids of ``text``; special tokens in it are recognised, none are added."""
-        return token_array(self._tokenizer.encode(text, add_special_tokens=False))
-
-    def render(
-        self, messages: Sequence[Message], *, add_generation_prompt: bool, tools: Sequence[Any] | None = None
-    ) -> str:
-        """The chat template applied; what the template raises becomes a ValueError."""
-        try:
-            text: str = self._tokenizer.apply_chat_template(
-                list(messages), tokenize=False, add_generation_prompt=add_generation_prompt, tools=tools
-            )
-        except Exception as problem:  # templates raise what they like
-            raise ValueError(f"the model's chat template refuses these messages: {problem}") from problem
-        return text
-
-
 class SGLangEngine:
     """See the module's docstring."""
 
-    tokenizer: SGLangTokenizer
+    tokenizer: HuggingFaceTokenizer
     context_length: int
+    kv_tokens: int
+    ranks: int
     _engine: sglang.Engine
 
     def __init__(self, config: ContainerConfig) -> None:
@@ -93,11 +81,13 @@ class SGLangEngine:
         self._children = multiprocessing.active_children()
         manager = engine.tokenizer_manager
         self.name = manager.served_model_name
-        self.tokenizer = SGLangTokenizer(manager.tokenizer)
+        self.tokenizer = HuggingFaceTokenizer(manager.tokenizer)
         self._chat = OpenAIServingChat(manager, engine.template_manager)
         self._completions = OpenAIServingCompletion(manager, engine.template_manager)
         # The scheduler refuses longer prompts than its KV pool holds, whatever the model's window is.
         self.context_length = min(manager.model_config.context_len, manager.max_req_input_len + 1)
+        self.ranks = arguments.dp_size
+        self.kv_tokens = self.ranks * engine._scheduler_init_result.scheduler_infos[0]["max_total_num_tokens"]
         warm_up = Generation(input_ids=self.tokenizer.encode("Hello"), sampling_params=WARM_UP)
         async for _ in self.generate(warm_up):
             pass
@@ -109,6 +99,7 @@ class SGLangEngine:
                 input_ids=generation.input_ids.tolist(),
                 sampling_params=dict(generation.sampling_params),
                 session_id=generation.session_id,
+                routed_dp_rank=generation.rank,
                 stream=True,
             )
             async with aclosing(stream) as chunks:
@@ -129,6 +120,12 @@ class SGLangEngine:
     async def release(self, session_id: str) -> None:
         """Dereference the session's KV: from now on it is evicted like any other."""
         await self._engine.tokenizer_manager.close_session(CloseSessionReqInput(session_id=session_id))
+
+    def metrics(self) -> bytes:
+        """SGLang's own: of this process, and of the schedulers through Prometheus's multiprocess files."""
+        children = CollectorRegistry()
+        MultiProcessCollector(children)  # type: ignore[no-untyped-call]
+        return generate_latest() + generate_latest(children)
 
     def alive(self) -> bool:
         """Whether scheduler and detokenizer run."""
@@ -155,7 +152,7 @@ class _Recorder:
     async def generate_request(self, request: Any, http: Any = None) -> AsyncGenerator[dict[str, Any], None]:
         if self._call.input_ids is not None:
             request.text, request.input_ids = None, self._call.input_ids.tolist()
-            request.session_id = self._call.session_id
+            request.session_id, request.routed_dp_rank = self._call.session_id, self._call.rank
         self._running = self._manager.generate_request(request, http)
         async for raw in self._running:
             # Of several choices none is a transcript's: those come without a session.
@@ -207,16 +204,27 @@ async def _openai_events(serving: Any, request: Any, recorder: _Recorder) -> Asy
                 body = json.loads(data)
                 _refuse_error(body.get("error"))
                 _add_delta(answer, body)
-                is_last = body.get("usage") is not None and not body["choices"]
-                yield Event(body=body, token_ids=recorder.take(), answer=answer if is_last else None)
+                if body.get("usage") is not None and not body["choices"]:
+                    yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
+                else:
+                    yield Event(body=body, token_ids=recorder.take())
         elif isinstance(response, BaseModel):
             body = response.model_dump()
-            message = body["choices"][0].get("message")
-            yield Event(body=body, token_ids=recorder.take(), answer=message or {"role": "assistant", "content": ""})
+            answer = body["choices"][0].get("message") or {"role": "assistant", "content": ""}
+            yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
         else:
             _refuse_error({"code": response.status_code, **json.loads(bytes(response.body))})
     finally:
         await recorder.aclose()
+
+
+def _usage(usage: Mapping[str, Any]) -> Usage:
+    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
+    return Usage(
+        prompt_tokens=usage["prompt_tokens"],
+        completion_tokens=usage.get("completion_tokens") or 0,
+        cached_tokens=cached,
+    )
 
 
 def _refuse_error(error: Mapping[str, Any] | None) -> None:

@@ -11,6 +11,9 @@ from difflib import get_close_matches
 
 from sagemaker_sticky_protocol import ErrorCode
 
+MESSAGE_LIMIT = 1000
+"""Characters: SageMaker cuts what it passes on of an error body at 2,048."""
+
 
 class ServerError(Exception):
     """An answer other than success: ``code`` decides the HTTP status, ``message`` is for the caller to read."""
@@ -18,7 +21,7 @@ class ServerError(Exception):
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
         self.code = code
-        self.message = message
+        self.message = message if len(message) <= MESSAGE_LIMIT else message[: MESSAGE_LIMIT - 1] + "…"
 
     @property
     def status(self) -> int:

@@ -37,6 +37,21 @@ class Prompt:
     kept_turns: int
     kept_messages: int
     """What of the transcript stands before this prompt; the rest goes when it is committed."""
+    start: int
+    """Ids up to here are the transcript's own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Committed:
+    """What one turn changed in a transcript: enough to make the same change again."""
+
+    kept_turns: int
+    kept_messages: int
+    start: int
+    ids: array[int]
+    """All that follows the first ``start`` ids."""
+    messages: Sequence[bytes]
+    tools: Sequence[Any] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,29 +199,54 @@ class Transcript:
         messages = self._messages_after(turns) if turns else 0
         return self._prepare(conversation[messages:], tools=tools, turns=turns, messages=messages)
 
-    def commit(self, prompt: Prompt, output_ids: Sequence[int], answer: Message) -> None:
-        """Make a prompt and its answer a turn of the conversation."""
-        del self._messages[prompt.kept_messages :]
-        del self._turns[prompt.kept_turns :]
-        self._context = min(self._context, prompt.kept_messages)
-        self._messages += [_pack(each) for each in (*prompt.messages, answer)]
-        self._ids = prompt.ids
-        self._ids.extend(output_ids)
-        self._tools = prompt.tools
-        self._turns.append(_Turn(len(self._ids), len(self._messages)))
+    def commit(self, prompt: Prompt, output_ids: Sequence[int], answer: Message) -> Committed:
+        """Make a prompt and its answer a turn of the conversation; gives what that changed."""
+        ids = prompt.ids
+        ids.extend(output_ids)
+        change = Committed(
+            kept_turns=prompt.kept_turns,
+            kept_messages=prompt.kept_messages,
+            start=prompt.start,
+            ids=ids[prompt.start :],
+            messages=[_pack(each) for each in (*prompt.messages, answer)],
+            tools=prompt.tools,
+        )
+        self._apply(change, ids)
+        return change
+
+    def recommit(self, change: Committed) -> None:
+        """Make a change again that :meth:`commit` gave, after those before it."""
+        self._apply(change, self._ids[: change.start] + change.ids)
+
+    def _apply(self, change: Committed, ids: array[int]) -> None:
+        del self._messages[change.kept_messages :]
+        del self._turns[change.kept_turns :]
+        self._context = min(self._context, change.kept_messages)
+        self._messages += change.messages
+        self._ids = ids
+        self._tools = change.tools
+        self._turns.append(_Turn(len(ids), len(self._messages)))
 
     def _prepare(self, new: Sequence[Message], *, tools: Sequence[Any] | None, turns: int, messages: int) -> Prompt:
         tools = self._tools if tools is None else tools
-        ids = None
+        ids, start = None, 0
         if turns and tools == self._tools:
-            past = self._ids[: self._turns[turns - 1].end]
+            start = self._turns[turns - 1].end
+            past = self._ids[:start]
             suffix = self._template.continued(past[-_LONGEST_TAIL:], new, system=self._has_system(), tools=tools)
             ids = None if suffix is None else past + suffix
         rerendered = ids is None and turns > 0
         if ids is None:
+            start = 0
             ids = self._template.full([*map(json.loads, self._messages[:messages]), *new], tools)
         return Prompt(
-            ids=ids, messages=new, tools=tools, rerendered=rerendered, kept_turns=turns, kept_messages=messages
+            ids=ids,
+            messages=new,
+            tools=tools,
+            rerendered=rerendered,
+            kept_turns=turns,
+            kept_messages=messages,
+            start=start,
         )
 
     def _messages_after(self, turns: int) -> int:

@@ -7,15 +7,17 @@ engine has finished.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+import time
+from collections.abc import AsyncGenerator
 from contextlib import aclosing
 from typing import Any, TypeVar
 
 from sagemaker_sticky_protocol import ErrorCode
 
-from container.bodies import Ask
-from container.engine import Chunk, Engine, Event, Generation, Message, OpenAICall
+from container.bodies import Ask, Open
+from container.engine import Chunk, Engine, Event, Generation, OpenAICall
 from container.errors import ServerError, invalid
+from container.metrics import Metrics
 from container.sessions import Session, SessionTable
 from container.transcript import Prompt
 
@@ -28,20 +30,24 @@ DEFAULT_MAX_NEW_TOKENS = 128
 class Turns:
     """Answers requests on one engine."""
 
-    def __init__(self, engine: Engine, sessions: SessionTable, *, timeout_seconds: float) -> None:
+    def __init__(self, engine: Engine, sessions: SessionTable, metrics: Metrics, *, timeout_seconds: float) -> None:
         self._engine = engine
         self._sessions = sessions
+        self._metrics = metrics
         self._timeout_seconds = timeout_seconds
 
-    async def open(self, proposed_id: str | None, context: Sequence[Message]) -> Session:
+    async def open(self, asked: Open) -> Session:
         """Open a session, and compute the KV of its context now, so that the first turn is fast."""
-        session = self._sessions.open(proposed_id, context)
+        session = self._sessions.open(asked.proposed_id, asked.messages, ttl_seconds=asked.ttl_seconds)
         ids = session.transcript.ids
         if len(ids):
             try:
                 self._room(len(ids), None, "messages")
                 prefill = Generation(
-                    input_ids=ids, sampling_params={"max_new_tokens": 1, "temperature": 0.0}, session_id=session.id
+                    input_ids=ids,
+                    sampling_params={"max_new_tokens": 1, "temperature": 0.0},
+                    session_id=session.id,
+                    rank=session.rank,
                 )
                 async for _ in self._limited(self._engine.generate(prefill)):
                     pass
@@ -62,16 +68,26 @@ class Turns:
                 async for event in events:
                     yield event, None
             return
+        asked = time.monotonic()
         async with self._sessions.turn(ask.session_id) as session:
+            begun, first = time.monotonic(), None
             prompt = _prompt(session, ask)
             output: list[int] = []
             async with aclosing(self._limited(self._events(ask, prompt, session))) as events:
                 async for event in events:
                     output.extend(event.token_ids)
-                    if event.answer is None:
+                    if first is None and event.token_ids:
+                        first = time.monotonic()
+                    if event.answer is None or event.usage is None:
                         yield event, None
                         continue
-                    session.transcript.commit(prompt, output, event.answer)
+                    self._sessions.commit(session, prompt, output, event.answer)
+                    self._metrics.turn(
+                        event.usage,
+                        first_token_seconds=(first or time.monotonic()) - asked,
+                        queue_seconds=begun - asked,
+                        rerendered=prompt.rerendered,
+                    )
                     yield event, session
 
     def _events(
@@ -82,7 +98,14 @@ class Turns:
         ids = prompt.ids if prompt is not None else self._engine.tokenizer.encode(ask.inputs or "")
         params = dict(ask.sampling_params)
         params["max_new_tokens"] = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
-        chunks = self._engine.generate(Generation(input_ids=ids, sampling_params=params, session_id=ask.session_id))
+        chunks = self._engine.generate(
+            Generation(
+                input_ids=ids,
+                sampling_params=params,
+                session_id=ask.session_id,
+                rank=session.rank if session is not None else None,
+            )
+        )
         return _generation(chunks, stream=ask.stream)
 
     def _openai_call(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> OpenAICall:
@@ -97,7 +120,7 @@ class Turns:
         if prompt.messages[0]["role"] == "tool":
             # Templates refuse a tool's answer without the call; the prompt is the transcript's either way.
             body["messages"] = [*session.transcript.messages, *prompt.messages]
-        return OpenAICall(body=body, chat=True, input_ids=prompt.ids, session_id=ask.session_id)
+        return OpenAICall(body=body, chat=True, input_ids=prompt.ids, session_id=ask.session_id, rank=session.rank)
 
     async def _limited(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
         """``events``, within the time limit; the work behind them is aborted when this ends early."""
@@ -161,6 +184,7 @@ async def _generation(chunks: AsyncGenerator[Chunk, None], *, stream: bool) -> A
                     body={"generation": {"text": chunk.text if stream else whole, "meta_info": _meta_info(chunk)}},
                     token_ids=ids,
                     answer={"role": "assistant", "content": whole},
+                    usage=chunk.usage,
                 )
 
 

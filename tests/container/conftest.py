@@ -48,7 +48,7 @@ class Answer:
 
 
 class Container:
-    """A running `python -m container serve`."""
+    """A running `python -m container run`, or `serve`."""
 
     def __init__(self, process: subprocess.Popen[bytes], port: int, log: Path) -> None:
         self.process = process
@@ -87,7 +87,7 @@ def free_port() -> int:
 
 
 @contextmanager
-def running_container(log: Path, settings: Mapping[str, str]) -> Iterator[Container]:
+def running_container(log: Path, settings: Mapping[str, str], command: str = "run") -> Iterator[Container]:
     """A container that is ready; killed at the end, if it still runs."""
     port = free_port()
     environment = {
@@ -95,14 +95,15 @@ def running_container(log: Path, settings: Mapping[str, str]) -> Iterator[Contai
         "PYTHONPATH": os.pathsep.join(
             [*settings.get("PYTHONPATH", "").split(os.pathsep), str(ROOT), str(ROOT / "client")]
         ),
+        "SESSION_JOURNAL_DIR": str(log.parent / "journal"),
         "STICKY_HOST": "127.0.0.1",
         "STICKY_INSTANCE": "i-0",
         "SAGEMAKER_BIND_TO_PORT": str(port),
         **{name: value for name, value in settings.items() if name != "PYTHONPATH"},
     }
     with log.open("wb") as output:
-        command = [sys.executable, "-m", "container", "serve"]
-        process = subprocess.Popen(command, env=environment, stdout=output, stderr=output, cwd=log.parent)
+        arguments = [sys.executable, "-m", "container", command]
+        process = subprocess.Popen(arguments, env=environment, stdout=output, stderr=output, cwd=log.parent)
     container = Container(process, port, log)
     try:
         wait_until(lambda: is_ready(container), seconds=240)

@@ -6,6 +6,7 @@ from sagemaker_sticky_protocol import ErrorCode, is_session_id
 from container.config import ContainerConfig
 from container.engine_echo import EchoEngine
 from container.errors import ServerError
+from container.journal import Journal
 from container.sessions import SessionTable
 from container.transcript import ChatTemplate
 
@@ -25,7 +26,21 @@ def clock() -> Clock:
 @pytest.fixture
 def table(clock: Clock) -> SessionTable:
     template = ChatTemplate(EchoEngine(ContainerConfig(engine="echo")).tokenizer)
-    return SessionTable(template, ttl_seconds=60, max_sessions=3, queue=1, served_by="i-0", clock=clock)
+    return make_table(template, clock, journal=None)
+
+
+def make_table(template: ChatTemplate, clock: Clock, journal: Journal | None) -> SessionTable:
+    return SessionTable(
+        template,
+        ttl_seconds=60,
+        max_sessions=3,
+        queue=1,
+        ranks=2,
+        served_by="i-0",
+        clock=clock,
+        journal=journal,
+        count=lambda _event: None,
+    )
 
 
 def code(problem: pytest.ExceptionInfo[ServerError]) -> ErrorCode:

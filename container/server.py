@@ -1,0 +1,174 @@
+"""One server process: its engine, its sessions, whether it takes traffic, and how it ends."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import secrets
+import signal
+import socket
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from sagemaker_sticky_protocol import ErrorCode
+
+from container import logs
+from container.config import ContainerConfig
+from container.engine import Engine
+from container.errors import ServerError
+from container.journal import Journal
+from container.metrics import EMF_SECONDS, Metrics
+from container.sessions import SessionTable
+from container.transcript import ChatTemplate
+from container.turns import Turns
+
+logger = logging.getLogger(__name__)
+
+KV_TOKENS_A_SESSION, MIN_SESSIONS = 256, 16
+"""For the default number of sessions; see :attr:`ContainerConfig.max_sessions`."""
+REAP_SECONDS = 1.0
+WATCH_SECONDS = 0.5
+DEAD_NOTICE_SECONDS = 2.0
+"""How long ``/ping`` says 503 before the process of a dead engine exits: SageMaker asks about every two seconds."""
+
+
+class Server:
+    """One process: its engine, its sessions, and whether it takes traffic."""
+
+    engine: Engine
+    sessions: SessionTable
+    turns: Turns
+
+    def __init__(self, config: ContainerConfig, make_engine: Callable[[], Engine], stop: Callable[[], None]) -> None:
+        self.config = config
+        self._make_engine = make_engine
+        self._stop = stop
+        """Ends the process's HTTP server."""
+        self.ready = False
+        self.draining = False
+        self.failed = False
+        self.started = int(time.time())
+        self.metrics = Metrics(lambda: len(self.sessions) if self.ready else 0)
+        self._requests = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._tasks: list[asyncio.Task[None]] = []
+
+    async def start(self) -> None:
+        """Load the engine while ``/ping`` says 503, then take traffic."""
+        try:
+            # In a thread: importing an engine takes seconds.
+            self.engine = await asyncio.to_thread(self._make_engine)
+            await self.engine.start()
+        except Exception:
+            logger.exception("the engine did not start")
+            self._fail()
+            return
+        self.sessions = self._make_sessions()
+        self.turns = Turns(self.engine, self.sessions, self.metrics, timeout_seconds=self.config.turn_timeout_seconds)
+        # SGLang puts its own SIGTERM handler on the loop with the first request; the one added last counts.
+        self.handle_signals()
+        self.ready = True
+        logger.info("ready: %s", self.engine.name)
+        self._tasks = [asyncio.create_task(each) for each in (self._reap(), self._watch(), self._emit_metrics())]
+
+    def _make_sessions(self) -> SessionTable:
+        config = self.config
+        journal = None
+        if config.session_journal == "on":
+            journal = Journal(Path(config.session_journal_directory))
+            logger.info("%d sessions are in the journal", journal.sweep(time.time()))
+        return SessionTable(
+            ChatTemplate(self.engine.tokenizer),
+            ttl_seconds=config.session_ttl_minutes * 60,
+            max_sessions=config.max_sessions or max(MIN_SESSIONS, self.engine.kv_tokens // KV_TOKENS_A_SESSION),
+            queue=config.session_queue,
+            ranks=self.engine.ranks,
+            served_by=config.instance or socket.gethostname(),
+            clock=time.time,
+            journal=journal,
+            count=self.metrics.session,
+        )
+
+    async def stop(self) -> None:
+        """End the background tasks."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+
+    def stop_engine(self) -> None:
+        """End the engine, as far as it was started."""
+        if hasattr(self, "engine"):
+            self.engine.stop()
+
+    def handle_signals(self) -> None:
+        """SIGTERM (SageMaker's) and SIGINT end the process once the running turns have."""
+        loop = asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, self._begin_drain)
+
+    def _begin_drain(self) -> None:
+        self._tasks.append(asyncio.create_task(self.drain()))
+
+    async def drain(self) -> None:
+        """Refuse what is new, wait for the running turns, stop."""
+        if self.draining:
+            return
+        self.draining = True
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._idle.wait(), self.config.drain_seconds)
+        self._stop()
+
+    @contextmanager
+    def request(self) -> Iterator[None]:
+        """Around one request that a drain has to wait for.
+
+        Raises:
+            ServerError: this instance takes no requests now.
+        """
+        if self.draining:
+            raise ServerError(ErrorCode.DRAINING, "this instance is going away; open the session again, on another")
+        if not self.ready:
+            raise ServerError(ErrorCode.ENGINE_UNAVAILABLE, "the model is not loaded")
+        self._requests += 1
+        self._idle.clear()
+        logs.request_id.set(secrets.token_hex(8))
+        try:
+            yield
+        finally:
+            self._requests -= 1
+            if not self._requests:
+                self._idle.set()
+
+    async def reap(self) -> None:
+        """End the sessions whose time is over and release their KV."""
+        for session_id in self.sessions.reap():
+            await self.engine.release(session_id)
+            logger.info("session %s expired", session_id)
+
+    async def _reap(self) -> None:
+        while True:
+            await asyncio.sleep(REAP_SECONDS)
+            await self.reap()
+
+    async def _emit_metrics(self) -> None:
+        while self.config.metrics_namespace:
+            await asyncio.sleep(EMF_SECONDS)
+            sys.stdout.write(self.metrics.emf(self.config.metrics_namespace) + "\n")
+            sys.stdout.flush()
+
+    async def _watch(self) -> None:
+        while True:
+            await asyncio.sleep(WATCH_SECONDS)
+            if not self.engine.alive():
+                logger.error("an engine process died")
+                self._fail()
+                return
+
+    def _fail(self) -> None:
+        self.ready = False
+        self.failed = True
+        asyncio.get_running_loop().call_later(DEAD_NOTICE_SECONDS, self._stop)
