@@ -90,7 +90,7 @@ class EmulatorConfig:
     """Time between SIGTERM and SIGKILL when a container is stopped."""
     environment: Mapping[str, str] = field(default_factory=dict)
     """More variables for the containers; they win over the emulator's own."""
-    command: tuple[str, ...] = (sys.executable, "-m", "container", "serve")
+    command: tuple[str, ...] = (sys.executable, "-m", "container", "run")
     """What a container process runs; it finds its port in ``SAGEMAKER_BIND_TO_PORT``."""
 
     def __post_init__(self) -> None:

@@ -40,7 +40,7 @@ class Containers:
 
     async def connected(self, app: web.Application) -> AsyncIterator[None]:
         """Hold the HTTP client while ``app`` serves."""
-        # A connection a request: closing it is how a container learns that its caller is gone.
+        # A connection for each request: a kept one may be stale, and an inference must not be sent twice.
         connector = aiohttp.TCPConnector(limit=0, force_close=True)
         timeout = aiohttp.ClientTimeout(total=None)
         async with aiohttp.ClientSession(connector=connector, timeout=timeout, auto_decompress=False) as self._client:

@@ -99,7 +99,11 @@ class Fleet:
         self._started += 1
         name = f"instance-{self._started}"
         port = _free_port(taken={each.port for each in self._instances.values()})
-        environment = container_environment(self._config, name, port) | {"TMPDIR": self._temporary}
+        environment = container_environment(self._config, name, port) | {
+            "TMPDIR": self._temporary,
+            # Each instance has a disk of its own.
+            "SESSION_JOURNAL_DIR": str(Path(self._temporary) / name),
+        }
         instance = await Instance.start(name, port, self._config.command, environment)
         self._instances[name] = instance
         return instance
@@ -176,6 +180,7 @@ def _sglang_on_a_cpu(config: EmulatorConfig) -> dict[str, str]:
     return {
         "SM_SGLANG_MODEL_PATH": str(Path(model).resolve()) if Path(model).exists() else model,
         "SM_SGLANG_DEVICE": "cpu",
+        "SM_SGLANG_LOG_LEVEL": "error",
         # SGLang would size its cache by the machine's whole memory, for each container.
         "SM_SGLANG_MAX_TOTAL_TOKENS": "16384",
         "SM_SGLANG_MAX_RUNNING_REQUESTS": "8",

@@ -1,5 +1,7 @@
 """Sticky sessions on Amazon SageMaker that remember the conversation."""
 
+from sagemaker_sticky_protocol import SessionInfo
+
 from ._client import StickyClient
 from ._errors import (
     AccessDenied,
@@ -41,6 +43,7 @@ __all__ = [
     "SessionClosed",
     "SessionConflict",
     "SessionError",
+    "SessionInfo",
     "SessionLost",
     "StickyClient",
     "StickyError",

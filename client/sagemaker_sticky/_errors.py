@@ -106,7 +106,7 @@ class ConnectionFailed(StickyError):
 
 
 class StreamInterrupted(StickyError):
-    """A stream ended before its end. The session stands as it did before the turn.
+    """A stream ended before its end. A session stands as before the turn, unless the endpoint had just completed it.
 
     Attributes:
         text: What had arrived until then.

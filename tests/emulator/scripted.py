@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import http.client
 import json
 import threading
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -10,12 +11,16 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
+import pytest
 from aiohttp import web
+from botocore.exceptions import ClientError
 
 from emulator.router import Router
 from emulator.running import HOST, bound_socket, listening
 
 EXPIRES = "2030-01-01T00:00:00Z"
+SESSION = "X-Amzn-SageMaker-Session-Id"
+CLOSED = "X-Amzn-SageMaker-Closed-Session-Id"
 JSON = {"Content-Type": "application/json"}
 SSE = {"Content-Type": "text/event-stream"}
 
@@ -82,7 +87,7 @@ class Endpoint:
         return self.client.invoke_endpoint_with_response_stream(EndpointName="sticky", Body=raw(body), **arguments)
 
     def open(self, session_id: str, expires: str = EXPIRES) -> Any:
-        announce = {"X-Amzn-SageMaker-Session-Id": f"{session_id}; Expires={expires}"}
+        announce = {SESSION: f"{session_id}; Expires={expires}"}
         self.answers(lambda request: respond(b"{}", headers=announce))
         opened = self.invoke(SessionId="NEW_SESSION")
         self.answers(lambda request: respond(b"{}"))
@@ -133,3 +138,29 @@ async def serving_container(container: ScriptedContainer) -> AsyncIterator[str]:
     with bound_socket(0) as listener:
         async with listening(container.app(), listener):
             yield f"http://{HOST}:{listener.getsockname()[1]}"
+
+
+def error_of(call: Callable[..., Any], *arguments: Any, **options: Any) -> dict[str, Any]:
+    with pytest.raises(ClientError) as caught:
+        call(*arguments, **options)
+    response: dict[str, Any] = caught.value.response
+    return response
+
+
+def summary(response: dict[str, Any]) -> tuple[int, str, str]:
+    error = response["Error"]
+    return response["ResponseMetadata"]["HTTPStatusCode"], error["Code"], error["Message"]
+
+
+def parts(response: Any) -> list[bytes]:
+    return [event["PayloadPart"]["Bytes"] for event in response["Body"]]
+
+
+def post(endpoint: Endpoint, path: str, body: bytes = b"{}", headers: dict[str, str] | None = None) -> Any:
+    connection = http.client.HTTPConnection(endpoint.url.removeprefix("http://"), timeout=30)
+    try:
+        connection.request("POST", path, body, headers or {})
+        answer = connection.getresponse()
+        return answer.status, dict(answer.getheaders()), answer.read()
+    finally:
+        connection.close()

@@ -2,53 +2,21 @@
 
 from __future__ import annotations
 
-import asyncio
 import http.client
 import json
 import logging
 import threading
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, EventStreamError
-from urllib3.exceptions import ProtocolError
 
 from emulator.config import Readings
 
 from .conftest import NOW
-from .scripted import EXPIRES, Endpoint, broken, never, respond, streamed
+from .scripted import CLOSED, EXPIRES, SESSION, Endpoint, error_of, never, post, respond, summary
 
-SESSION = "X-Amzn-SageMaker-Session-Id"
-CLOSED = "X-Amzn-SageMaker-Closed-Session-Id"
 Make = Callable[..., Endpoint]
-
-
-def error_of(call: Callable[..., Any], *arguments: Any, **options: Any) -> dict[str, Any]:
-    with pytest.raises(ClientError) as caught:
-        call(*arguments, **options)
-    response: dict[str, Any] = caught.value.response
-    return response
-
-
-def summary(response: dict[str, Any]) -> tuple[int, str, str]:
-    error = response["Error"]
-    return response["ResponseMetadata"]["HTTPStatusCode"], error["Code"], error["Message"]
-
-
-def parts(response: Any) -> list[bytes]:
-    return [event["PayloadPart"]["Bytes"] for event in response["Body"]]
-
-
-def post(endpoint: Endpoint, path: str, body: bytes = b"{}", headers: dict[str, str] | None = None) -> Any:
-    connection = http.client.HTTPConnection(endpoint.url.removeprefix("http://"), timeout=30)
-    try:
-        connection.request("POST", path, body, headers or {})
-        answer = connection.getresponse()
-        return answer.status, dict(answer.getheaders()), answer.read()
-    finally:
-        connection.close()
 
 
 def test_an_answer_passes_as_it_is(endpoint: Endpoint) -> None:
@@ -248,102 +216,6 @@ def test_an_unknown_path_is_an_unknown_operation(endpoint: Endpoint) -> None:
     assert (status, headers["x-amzn-errortype"]) == (404, "UnknownOperationException")
 
 
-def test_a_stream(endpoint: Endpoint) -> None:
-    sse = 'data: {"text": "Grüße 👋"}\n\n'.encode(), b"data: [DONE]\n\n"
-    endpoint.answers(partial(streamed_later, sse))
-    endpoint.open("s-1")
-    endpoint.answers(partial(streamed_later, sse))
-    response = endpoint.stream(SessionId="s-1", Accept="text/event-stream", ContentType="application/json")
-    assert response["ContentType"] == "text/event-stream"
-    assert response["InvokedProductionVariant"] == "AllTraffic"
-    assert response["ResponseMetadata"]["HTTPHeaders"]["content-type"] == "application/vnd.amazon.eventstream"
-    assert b"".join(parts(response)) == b"".join(sse)
-    seen = endpoint.container.seen[-1]
-    assert (seen.headers[SESSION.lower()], seen.headers["accept"]) == ("s-1", "text/event-stream")
-
-
-def streamed_later(chunks: tuple[bytes, ...], request: Any, release: threading.Event | None = None) -> Any:
-    return streamed(request, *chunks, release=release)
-
-
-def test_parts_come_while_the_container_still_writes(endpoint: Endpoint) -> None:
-    release = threading.Event()
-    endpoint.answers(partial(streamed_later, (b"first", b"last"), release=release))
-    events = iter(endpoint.stream()["Body"])
-    assert next(events)["PayloadPart"]["Bytes"] == b"first"
-    release.set()
-    assert [event["PayloadPart"]["Bytes"] for event in events] == [b"last"]
-
-
-def test_parts_are_cut_to_size(make_endpoint: Make) -> None:
-    endpoint = make_endpoint(part_bytes=(1, 3))
-    endpoint.answers(partial(streamed_later, (b"abcdef", b"gh")))
-    assert parts(endpoint.stream()) == [b"a", b"bcd", b"e", b"fgh"]
-
-
-def test_a_stream_that_closes_a_session_ends_it(endpoint: Endpoint) -> None:
-    endpoint.open("s-1")
-    endpoint.answers(lambda request: respond(b"{}", headers={CLOSED: "s-1"}))
-    response = endpoint.stream(SessionId="s-1")
-    assert parts(response) == [b"{}"]
-    assert CLOSED.lower() not in response["ResponseMetadata"]["HTTPHeaders"]
-    assert endpoint.router.sessions == {}
-
-
-def ending(response: Any) -> tuple[bytes, Exception]:
-    received = b""
-    try:
-        for event in response["Body"]:
-            received += event["PayloadPart"]["Bytes"]
-    except (EventStreamError, ProtocolError) as error:
-        return received, error
-    finally:
-        response["Body"].close()
-    raise AssertionError("the stream ended as if it were whole")
-
-
-@pytest.mark.parametrize(
-    ("reading", "error", "text"),
-    [
-        ("model_stream_error", EventStreamError, "ModelStreamError"),
-        ("internal_stream_failure", EventStreamError, "InternalStreamFailure"),
-        ("dropped", ProtocolError, ""),
-    ],
-)
-@pytest.mark.parametrize("part_bytes", [(), (5,)])
-def test_a_container_that_breaks_off(
-    make_endpoint: Make, reading: Any, error: type[Exception], text: str, part_bytes: tuple[int, ...]
-) -> None:
-    endpoint = make_endpoint(readings=Readings(broken_stream=reading), part_bytes=part_bytes)
-    release = threading.Event()
-
-    async def answer(request: Any) -> Any:
-        # Else the cut could overtake the bytes before it.
-        response = await streamed(request, b"data: one\n\n")
-        await asyncio.to_thread(release.wait, 20)
-        request.transport.close()
-        return response
-
-    endpoint.answers(answer)
-    response = endpoint.stream()
-    release.set()
-    received, caught = ending(response)
-    assert isinstance(caught, error)
-    assert text in str(caught)
-    assert received == b"data: one\n\n"
-
-
-def test_a_stream_that_takes_too_long(make_endpoint: Make) -> None:
-    endpoint = make_endpoint(stream_seconds=0.2)
-    release = threading.Event()
-    endpoint.answers(partial(streamed_later, (b"first", b"last"), release=release))
-    received, caught = ending(endpoint.stream())
-    release.set()
-    assert received == b"first"
-    assert "ModelStreamError" in str(caught)
-    assert "allotted time" in str(caught)
-
-
 @pytest.mark.parametrize("call", ["invoke", "stream"])
 def test_a_caller_who_leaves_before_the_answer_ends_the_work(endpoint: Endpoint, call: str) -> None:
     path = "invocations" if call == "invoke" else "invocations-response-stream"
@@ -359,42 +231,6 @@ def test_a_caller_who_leaves_before_the_answer_ends_the_work(endpoint: Endpoint,
     assert arrived.wait(20)
     connection.close()
     assert endpoint.container.left.wait(20)
-
-
-def test_a_caller_who_leaves_a_stream_ends_the_work(endpoint: Endpoint) -> None:
-    async def answer(request: Any) -> Any:
-        await streamed(request, b"first")
-        return await never(request)
-
-    endpoint.answers(answer)
-    body = endpoint.stream()["Body"]
-    assert next(iter(body))["PayloadPart"]["Bytes"] == b"first"
-    body.close()
-    assert endpoint.container.left.wait(20)
-
-
-def test_the_openai_path(endpoint: Endpoint) -> None:
-    endpoint.answers(partial(streamed_later, (b"data: {}\n\n", b"data: [DONE]\n\n")))
-    headers = {"Content-Type": "application/json", SESSION: "s-1", "Authorization": "Bearer x"}
-    status, answered, body = post(
-        endpoint, "/endpoints/sticky/openai/v1/chat/completions", b'{"stream": true}', headers
-    )
-    assert (status, answered["Content-Type"], body) == (200, "text/event-stream", b"data: {}\n\ndata: [DONE]\n\n")
-    [seen] = endpoint.container.seen
-    assert (seen.path, seen.body) == ("/v1/chat/completions", b'{"stream": true}')
-    assert not {SESSION.lower(), "authorization"} & seen.headers.keys()
-
-
-def test_an_error_on_the_openai_path(endpoint: Endpoint) -> None:
-    endpoint.answers(lambda request: respond(b"{}", 400))
-    status, headers, body = post(endpoint, "/endpoints/sticky/openai/v1/chat/completions")
-    assert (status, headers["x-amzn-errortype"], json.loads(body)["OriginalStatusCode"]) == (424, "ModelError", 400)
-
-
-def test_an_openai_stream_that_breaks_off_is_cut(endpoint: Endpoint) -> None:
-    endpoint.answers(lambda request: broken(request, b"data: {}\n\n"))
-    with pytest.raises((http.client.HTTPException, ConnectionError)):
-        post(endpoint, "/endpoints/sticky/openai/v1/chat/completions")
 
 
 def test_logs_name_the_session_and_no_word_of_a_body(endpoint: Endpoint, caplog: pytest.LogCaptureFixture) -> None:

@@ -7,8 +7,7 @@ from typing import Any
 
 import pytest
 
-from .scripted import Endpoint, broken, never, respond, streamed
-from .test_app import error_of, summary
+from .scripted import Endpoint, broken, error_of, never, post, respond, streamed, summary
 
 Make = Callable[..., Endpoint]
 
@@ -70,6 +69,11 @@ def test_a_response_that_is_too_large(endpoint: Endpoint, status: int) -> None:
 def test_a_response_that_breaks_off(endpoint: Endpoint) -> None:
     endpoint.answers(lambda request: broken(request, b"half"))
     assert "could not load the entire response body" in error_of(endpoint.invoke)["Error"]["Message"]
+
+
+def test_a_request_that_says_it_is_compressed_passes_as_it_is(endpoint: Endpoint) -> None:
+    post(endpoint, "/endpoints/sticky/invocations", b"not gzip", {"Content-Encoding": "gzip"})
+    assert endpoint.container.seen[0].body == b"not gzip"
 
 
 def test_a_body_that_says_it_is_compressed_passes_as_it_is(endpoint: Endpoint) -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -27,7 +29,10 @@ def test_a_container_dies_with_an_emulator_that_is_killed() -> None:
         container = int(parent.stdout.readline())
         assert not wait_for_end(container, seconds=0)
         parent.kill()
-    assert wait_for_end(container)
+    ended = wait_for_end(container)
+    if not ended:
+        os.kill(container, signal.SIGKILL)
+    assert ended
 
 
 def test_a_container_of_an_emulator_that_is_gone_already_does_not_start(tmp_path: Path) -> None:

@@ -18,6 +18,7 @@ from emulator.__main__ import main
 from emulator.fleet import ROOT
 from emulator.running import bound_socket
 
+from .conftest import boto3_client
 from .processes import children, wait_for_end
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="asks /proc for processes")
@@ -72,6 +73,14 @@ def test_a_signal_stops_everything(tmp_path: Path, each: signal.Signals) -> None
     url = urlsplit(variables["AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME"])
     with socket.socket() as probe:
         assert probe.connect_ex((url.hostname, url.port)) != 0
+
+
+def test_a_reading_on_the_command_line(tmp_path: Path) -> None:
+    with started(tmp_path, "--endpoint-name", "mine", "--unknown-session", "reject") as process:
+        client = boto3_client(exports(process)["AWS_ENDPOINT_URL_SAGEMAKER_RUNTIME"])
+        with pytest.raises(client.exceptions.ValidationError):
+            client.invoke_endpoint(EndpointName="mine", SessionId="gone", Body=b"{}")
+        client.close()
 
 
 def test_a_signal_while_containers_start(tmp_path: Path) -> None:
