@@ -137,9 +137,11 @@ class ChatTemplate:
                 asked = self._tokenizer.render([*head, question], add_generation_prompt=True, tools=tools)
                 text = self._tokenizer.render(base, add_generation_prompt=False, tools=tools)
                 later = self._tokenizer.render([*base, question], add_generation_prompt=True, tools=tools)
-                if not text.startswith(asked + answer) or not later.startswith(text):
+                # Some templates put a space before an answer, which the model writes itself when it answers.
+                written = text.removeprefix(asked).lstrip()
+                if not (text.startswith(asked) and written.startswith(answer) and later.startswith(text)):
                     return None
-                found = _Continuation(base=base, base_text=text, tail=text[len(asked + answer) :])
+                found = _Continuation(base=base, base_text=text, tail=written.removeprefix(answer))
         except ValueError:
             return None
         return found

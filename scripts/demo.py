@@ -60,18 +60,16 @@ def _turn(session: Session, question: str) -> tuple[str, int, int, int]:
             first = first or time.monotonic()
     usage = stream.usage
     assert usage is not None
-    print(
-        ROW.format(
-            session=session.id[:8],
-            turn=session.turn,
-            instance=session.served_by,
-            prompt=usage.prompt_tokens,
-            cached=usage.cached_tokens,
-            ttft=f"{(first or time.monotonic()) - asked:.2f} s",
-            answer=f"{question} -> {stream.text.strip()}"[:90],
-        ),
-        flush=True,
+    row = ROW.format(
+        session=session.id[:8],
+        turn=session.turn,
+        instance=session.served_by,
+        prompt=usage.prompt_tokens,
+        cached=usage.cached_tokens,
+        ttft=f"{(first or time.monotonic()) - asked:.2f} s",
+        answer=f"{question} -> {stream.text.strip()}"[:90],
     )
+    print(row + "\n", end="", flush=True)  # in one write: two conversations print at once
     return stream.text, usage.prompt_tokens, usage.cached_tokens, usage.completion_tokens
 
 
