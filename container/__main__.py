@@ -12,6 +12,7 @@ from container import logs
 from container.app import serve
 from container.config import ContainerConfig
 from container.engine import Engine
+from container.server import WRONG_CONFIGURATION
 from container.supervise import supervise
 
 
@@ -25,7 +26,7 @@ def main() -> int:
         config = ContainerConfig.from_env(os.environ)
     except ValueError as problem:
         sys.stderr.write(f"configuration: {problem}\n")
-        return 2
+        return WRONG_CONFIGURATION
     if sys.argv[1] == "serve":
         return supervise(max_restarts=config.max_restarts)
     return serve(config, lambda: make_engine(config))

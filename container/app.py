@@ -53,7 +53,7 @@ def serve(config: ContainerConfig, make_engine: Callable[[], Engine]) -> int:
         )
     finally:
         server.stop_engine()
-    return 1 if server.failed else 0
+    return server.exit_status
 
 
 def add_routes(app: Sanic[Any, Any], server: Server) -> None:

@@ -82,11 +82,6 @@ class ContainerConfig:
         if problems:
             raise ValueError("; ".join(problems))
 
-    @property
-    def model_path(self) -> str:
-        """Folder or hub name of the model: SageMaker puts model data under /opt/ml/model."""
-        return self.engine_arguments.get("model_path", "/opt/ml/model")
-
     def to_env(self) -> dict[str, str]:
         """The environment variables that give this configuration; defaults are left out."""
         variables = {}

@@ -10,12 +10,18 @@ import asyncio
 import json
 import logging
 import multiprocessing
+import os
+from argparse import ArgumentParser
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from contextlib import aclosing, redirect_stderr
 from copy import copy
+from io import StringIO
+from pathlib import Path
 from typing import Any
 
+import psutil
 import sglang
+import torch
 from fastapi.responses import StreamingResponse
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
@@ -27,6 +33,7 @@ from sglang.srt.entrypoints.openai.serving_completions import OpenAIServingCompl
 from sglang.srt.managers.io_struct import CloseSessionReqInput
 from sglang.srt.server_args import ServerArgs, prepare_server_args
 
+from container.arguments import Machine, check_known, command_line, defaults, model_path
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, OpenAICall, Usage
 from container.errors import ServerError, invalid, nearest, shown
@@ -40,24 +47,38 @@ WARM_UP = {"max_new_tokens": 2, "temperature": 0.0}
 
 
 def server_args(config: ContainerConfig) -> ServerArgs:
-    """``SM_SGLANG_*`` as AWS's SGLang image turns them into a command line, parsed by SGLang itself.
+    """SGLang's arguments for these settings and this machine.
 
-    Underscores become hyphens, ``true`` a bare flag, ``false`` nothing.
+    Raises:
+        ValueError: a setting is unknown to this SGLang, or SGLang refuses its value.
     """
-    arguments = {"model_path": config.model_path, **config.engine_arguments}
-    line = [
-        "--enable-session-radix-cache",
-        "--incremental-streaming-output",
-        "--enable-cache-report",
-        "--enable-metrics",
-    ]
-    for name, value in arguments.items():
-        flag = "--" + name.replace("_", "-")
-        if value.lower() == "true":
-            line.append(flag)
-        elif value.lower() != "false":
-            line += [flag, value]
-    return prepare_server_args(line)
+    parser = ArgumentParser()
+    ServerArgs.add_cli_args(parser)
+    options = {option for action in parser._actions for option in action.option_strings}
+    check_known(config.engine_arguments, options)
+    path = model_path(config.engine_arguments)
+    chosen = defaults(_machine(path, config), config.engine_arguments)
+    if chosen:
+        logger.info("chosen for this machine: %s", " ".join(command_line(chosen)))
+    for lacking in (each for each in OURS if each not in options):
+        logger.warning("this SGLang has no %s: going without", lacking)
+    line = [each for each in OURS if each in options]
+    line += command_line({"log_level": "warning", **chosen, **config.engine_arguments, "model_path": path})
+    problem = StringIO()
+    try:
+        with redirect_stderr(problem):
+            return prepare_server_args(line)
+    except SystemExit:
+        raise ValueError(problem.getvalue().strip().rpartition("error: ")[2]) from None
+
+
+def _machine(path: str, config: ContainerConfig) -> Machine:
+    on_gpus = torch.cuda.is_available() and config.engine_arguments.get("device", "cuda") == "cuda"
+    return Machine(
+        gpus=[torch.cuda.mem_get_info(each)[1] for each in range(torch.cuda.device_count())] if on_gpus else [],
+        free_host_memory=psutil.virtual_memory().available,
+        weights=sum(each.stat().st_size for each in Path(path).glob("*.safetensors")) or None,
+    )
 
 
 class SGLangEngine:
@@ -70,14 +91,18 @@ class SGLangEngine:
     _engine: sglang.Engine
 
     def __init__(self, config: ContainerConfig) -> None:
-        self.name = config.model_path
-        self._config = config
+        self.name = "sglang"
+        self._arguments = server_args(config)
+        self._token_secret = config.hf_token_secret_arn
         self._children: list[Any] = []
 
     async def start(self) -> None:
         """Load the model in a thread, so that ``/ping`` is answered meanwhile, then generate once."""
-        arguments = server_args(self._config)
-        self._engine = engine = await asyncio.to_thread(sglang.Engine, server_args=arguments)
+        if self._token_secret:
+            from container.hf_token import read_token
+
+            os.environ["HF_TOKEN"] = await asyncio.to_thread(read_token, self._token_secret)
+        self._engine = engine = await asyncio.to_thread(sglang.Engine, server_args=self._arguments)
         self._children = multiprocessing.active_children()
         manager = engine.tokenizer_manager
         self.name = manager.served_model_name
@@ -86,7 +111,7 @@ class SGLangEngine:
         self._completions = OpenAIServingCompletion(manager, engine.template_manager)
         # The scheduler refuses longer prompts than its KV pool holds, whatever the model's window is.
         self.context_length = min(manager.model_config.context_len, manager.max_req_input_len + 1)
-        self.ranks = arguments.dp_size
+        self.ranks = self._arguments.dp_size
         self.kv_tokens = self.ranks * engine._scheduler_init_result.scheduler_infos[0]["max_total_num_tokens"]
         warm_up = Generation(input_ids=self.tokenizer.encode("Hello"), sampling_params=WARM_UP)
         async for _ in self.generate(warm_up):

@@ -31,6 +31,8 @@ KV_TOKENS_A_SESSION, MIN_SESSIONS = 256, 16
 """For the default number of sessions; see :attr:`ContainerConfig.max_sessions`."""
 REAP_SECONDS = 1.0
 WATCH_SECONDS = 0.5
+WRONG_CONFIGURATION = 2
+"""Exit status: starting again would not help."""
 DEAD_NOTICE_SECONDS = 2.0
 """How long ``/ping`` says 503 before the process of a dead engine exits: SageMaker asks about every two seconds."""
 
@@ -49,7 +51,7 @@ class Server:
         """Ends the process's HTTP server."""
         self.ready = False
         self.draining = False
-        self.failed = False
+        self.exit_status = 0
         self.started = int(time.time())
         self.metrics = Metrics(lambda: len(self.sessions) if self.ready else 0)
         self._requests = 0
@@ -62,6 +64,11 @@ class Server:
         try:
             # In a thread: importing an engine takes seconds.
             self.engine = await asyncio.to_thread(self._make_engine)
+        except ValueError as problem:
+            logger.error("configuration: %s", problem)
+            self._fail(WRONG_CONFIGURATION)
+            return
+        try:
             await self.engine.start()
         except Exception:
             logger.exception("the engine did not start")
@@ -168,7 +175,7 @@ class Server:
                 self._fail()
                 return
 
-    def _fail(self) -> None:
+    def _fail(self, status: int = 1) -> None:
         self.ready = False
-        self.failed = True
+        self.exit_status = status
         asyncio.get_running_loop().call_later(DEAD_NOTICE_SECONDS, self._stop)

@@ -18,8 +18,12 @@ from types import FrameType
 
 import tenacity
 
+from container.server import WRONG_CONFIGURATION
+
 logger = logging.getLogger(__name__)
 
+FINAL = (0, WRONG_CONFIGURATION)
+"""Exit statuses after which no start follows."""
 LONGEST_PAUSE_SECONDS = 30
 
 
@@ -40,7 +44,7 @@ class Supervisor:
             stop=tenacity.stop_after_attempt(self._max_restarts + 1),
             wait=tenacity.wait_exponential(multiplier=0.5, max=LONGEST_PAUSE_SECONDS),
             sleep=tenacity.sleep_using_event(self._stopping),
-            retry=tenacity.retry_if_result(lambda status: status != 0 and not self._stopping.is_set()),
+            retry=tenacity.retry_if_result(lambda status: status not in FINAL and not self._stopping.is_set()),
             before_sleep=self._report,
             retry_error_callback=lambda state: state.outcome.result() if state.outcome else 1,
         )
