@@ -8,7 +8,7 @@ the 2025 AWS sticky-session sample for the request types and ``extSessionID``.
 from __future__ import annotations
 
 import re
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from datetime import datetime, timezone
 from enum import Enum
 from typing import Any
@@ -96,7 +96,13 @@ class SessionInfo:
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in a JSON body."""
-        return asdict(self)
+        return {
+            "id": self.id,
+            "expires_at": self.expires_at,
+            "turn": self.turn,
+            "context_tokens": self.context_tokens,
+            "served_by": self.served_by,
+        }
 
     @classmethod
     def from_dict(cls, body: dict[str, Any]) -> SessionInfo:

@@ -6,12 +6,11 @@ This is the only place that turns an error into an answer.
 
 from __future__ import annotations
 
-import json
 import logging
 from collections.abc import Callable
-from contextlib import aclosing
 from typing import Any
 
+import orjson
 from prometheus_client import CONTENT_TYPE_LATEST
 from sagemaker_sticky_protocol import (
     CLOSED_SESSION_ID_HEADER,
@@ -24,7 +23,6 @@ from sagemaker_sticky_protocol import (
 )
 from sanic import HTTPResponse, Request, Sanic
 from sanic.exceptions import PayloadTooLarge, SanicException
-from sanic.response import json as json_response
 
 from container import logs
 from container.bodies import Ask, Close, Open, read_invocation, read_json, read_openai
@@ -102,12 +100,13 @@ def add_routes(app: Sanic[Any, Any], server: Server) -> None:
     async def _models(_request: Request) -> HTTPResponse:
         with server.request():
             model = {"id": server.engine.name, "object": "model", "created": server.started, "owned_by": "sglang"}
-            return json_response({"object": "list", "data": [{**model, "max_model_len": server.engine.context_length}]})
+            return _json({"object": "list", "data": [{**model, "max_model_len": server.engine.context_length}]})
 
     @app.exception(Exception)
     async def _failed(_request: Request, problem: Exception) -> HTTPResponse:
         error = _as_server_error(problem)
         server.metrics.error(error.code.value)
+        logger.info("refused: %s", error.code.value)  # the message may quote what the caller sent
         return _error(error)
 
 
@@ -119,8 +118,8 @@ async def _invoke(server: Server, request: Request) -> HTTPResponse | None:
         case Close():
             logs.session_id.set(asked.session_id)
             await server.turns.close(asked.session_id)
-            logger.info("session closed")
-            return json_response({}, headers={CLOSED_SESSION_ID_HEADER: asked.session_id})
+            logger.debug("session closed")
+            return _json({}, headers={CLOSED_SESSION_ID_HEADER: asked.session_id})
         case Ask():
             return await _answer(server, request, asked)
 
@@ -132,43 +131,74 @@ def _json_of(request: Request) -> dict[str, Any]:
 
 
 async def _open(server: Server, asked: Open) -> HTTPResponse:
-    await server.reap()
     session = await server.turns.open(asked)
     info = server.sessions.info(session)
     logs.session_id.set(info.id)
-    logger.info("session opened, until %s", info.expires_at)
-    return json_response(
-        {"session": info.to_dict()}, headers={SESSION_ID_HEADER: format_new_session(info.id, info.expires_at)}
-    )
+    logger.debug("session opened, until %s", info.expires_at)
+    return _json({"session": info.to_dict()}, headers={SESSION_ID_HEADER: format_new_session(info.id, info.expires_at)})
 
 
 async def _answer(server: Server, request: Request, ask: Ask) -> HTTPResponse | None:
     logs.session_id.set(ask.session_id or "")
-    async with aclosing(server.turns.answer(ask)) as events:
-        # Until the first event an error has a status of its own; after it, an event in the stream.
-        first = await anext(events)
-        if not ask.stream:
-            return json_response(_body(server, *first))
-        response = await request.respond(content_type="text/event-stream", headers={"Cache-Control": "no-cache"})
-        try:
-            await response.send(_sse(_body(server, *first)))
-            async for event, session in events:
-                await response.send(_sse(_body(server, event, session)))
-            await response.send(f"data: {SSE_DONE}\n\n")
-        except Exception as problem:
-            error = _as_server_error(problem)
-            server.metrics.error(error.code.value)
-            await response.send(_sse(error_body(error.code, error.message)))
-        await response.eof()
+    if not ask.stream:
+        last, session = await server.turns.answer(ask, _never)
+        assert last is not None
+        return _json(_body(server, last, session))
+    stream = _Stream(request)
+    try:
+        last, session = await server.turns.answer(ask, stream.send)
+        if last is not None:
+            await stream.write(_sse(_body(server, last, session)))
+        await stream.write(f"data: {SSE_DONE}\n\n")
+    except Exception as problem:
+        if not stream.begun:
+            raise
+        error = _as_server_error(problem)
+        server.metrics.error(error.code.value)
+        await stream.write(_sse(error_body(error.code, error.message)))
+    await stream.end()
     return None
+
+
+class _Stream:
+    """A response of server-sent events. It begins with the first one: until then an error has a status of its own."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+        self._response: Any = None
+
+    @property
+    def begun(self) -> bool:
+        return self._response is not None
+
+    async def send(self, event: Event) -> None:
+        await self.write(_sse(event.body))
+
+    async def write(self, data: bytes | str) -> None:
+        if self._response is None:
+            self._response = await self._request.respond(
+                content_type="text/event-stream", headers={"Cache-Control": "no-cache"}
+            )
+        await self._response.send(data)
+
+    async def end(self) -> None:
+        await self._response.eof()
+
+
+async def _never(_event: Event) -> None:
+    raise AssertionError("only streams have events before the last")
 
 
 def _body(server: Server, event: Event, session: Session | None) -> dict[str, Any]:
     return event.body if session is None else {**event.body, "session": server.sessions.info(session).to_dict()}
 
 
-def _sse(body: dict[str, Any]) -> str:
-    return f"data: {json.dumps(body, separators=(',', ':'))}\n\n"
+def _sse(body: dict[str, Any]) -> bytes:
+    return b"data: " + orjson.dumps(body) + b"\n\n"
+
+
+def _json(body: dict[str, Any], *, status: int = 200, headers: dict[str, str] | None = None) -> HTTPResponse:
+    return HTTPResponse(orjson.dumps(body), status, headers, "application/json")
 
 
 def _as_server_error(problem: Exception) -> ServerError:
@@ -187,4 +217,4 @@ def _too_large(size: int | str) -> ServerError:
 
 
 def _error(problem: ServerError) -> HTTPResponse:
-    return json_response(error_body(problem.code, problem.message), status=problem.status)
+    return _json(error_body(problem.code, problem.message), status=problem.status)

@@ -6,11 +6,11 @@ problem is an ``invalid_request`` that names the field, the value got and what i
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import orjson
 from sagemaker_sticky_protocol import NEW_SESSION, SESSION_ID_HEADER, RequestType, is_session_id
 
 from container import sampling
@@ -38,7 +38,7 @@ class Close:
     session_id: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Ask:
     """Asks for words: a turn of a session, or a request without one (``session_id`` None).
 
@@ -71,6 +71,7 @@ class Ask:
         return "messages" if self.messages is not None else "prompt"
 
 
+_REQUEST_TYPES = {each.value: each for each in RequestType}
 _OPEN_FIELDS = ("requestType", "extSessionID", "messages", "ttlSeconds")
 _CLOSE_FIELDS = ("requestType", "extSessionID")
 _TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind")
@@ -81,16 +82,11 @@ _SHAPES = ("inputs", "messages", "prompt")
 def read_json(body: bytes) -> dict[str, Any]:
     """The JSON object of a request body."""
     try:
-        value = json.loads(body)
-    except (ValueError, RecursionError) as problem:
+        value = orjson.loads(body)
+    except orjson.JSONDecodeError as problem:
         raise invalid(f"the body should be a JSON object, got {len(body)} bytes that are not JSON: {problem}") from None
     if not isinstance(value, dict):
         raise invalid(f"the body should be a JSON object, got {shown(value)}")
-    if b"\\ud" in body.lower():
-        try:
-            json.dumps(value, ensure_ascii=False).encode()
-        except UnicodeEncodeError:
-            raise invalid("the body should be Unicode text, got half of a surrogate pair") from None
     return value
 
 
@@ -135,14 +131,15 @@ def read_openai(body: Mapping[str, Any], shape: str) -> Ask:
 
 def _request_type(body: Mapping[str, Any]) -> RequestType | None:
     value = body.get("requestType")
-    known = [each.value for each in RequestType]
     if value is None:
         return None
-    if value not in known:
+    kind = _REQUEST_TYPES.get(value) if isinstance(value, str) else None
+    if kind is None:
+        known = list(_REQUEST_TYPES)
         raise invalid(
             f"'requestType' should be one of {', '.join(known)}, got {shown(value)}{nearest(str(value), known)}"
         )
-    return RequestType(value)
+    return kind
 
 
 def _open(body: Mapping[str, Any]) -> Open:

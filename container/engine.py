@@ -1,6 +1,7 @@
 """What the container asks of an inference engine: tokens in, tokens and text out.
 
 Two engines stand behind this protocol: ``engine_sglang`` (the real one) and ``engine_echo`` (deterministic, at once).
+The values that every token or turn makes anew are not frozen: that alone would be a tenth of the server's work.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ def token_array(ids: Sequence[int] = ()) -> array[int]:
     return array("I", ids)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Generation:
     """One prompt to complete."""
 
@@ -28,11 +29,13 @@ class Generation:
     """By SGLang's names."""
     session_id: str | None = None
     """Lets the engine keep what this prompt shares with the session's other prompts."""
+    stream: bool = True
+    """Whether the text is wanted as it comes; else one chunk will do, which is cheaper."""
     rank: int | None = None
     """Which data-parallel copy of the model; None leaves it to the engine."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class OpenAICall:
     """One request in OpenAI's words: a chat completion, or a completion of a raw prompt."""
 
@@ -45,7 +48,7 @@ class OpenAICall:
     rank: int | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Usage:
     """Tokens of one generation."""
 
@@ -55,7 +58,7 @@ class Usage:
     """Prompt tokens whose KV was there already."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Chunk:
     """What a generation has produced since the chunk before. The last one has ``finish_reason`` and ``usage``."""
 
@@ -66,7 +69,7 @@ class Chunk:
     usage: Usage | None = None
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Event:
     """A piece of an answer, ready to be sent: an event of a stream, or the whole answer."""
 

@@ -20,6 +20,8 @@ from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usag
 DEFAULT_CONTEXT_LENGTH = 8192
 KV_TOKENS = 4 * 1024 * 1024
 DEFAULT_MAX_NEW_TOKENS = 128  # SGLang's own default
+TOKENS_A_CHUNK = 4
+"""Of a stream, where no time is spent on each token."""
 CACHED_PROMPTS = 4096
 """Prompts that the imitated prefix cache remembers; the least recently used goes first."""
 
@@ -78,14 +80,15 @@ class EchoEngine:
         finish = {"type": "stop", "matched": _EOS} if len(answer) <= limit else {"type": "length", "length": limit}
         usage = Usage(prompt_tokens=len(prompt), completion_tokens=len(output), cached_tokens=cached)
         decoder = codecs.getincrementaldecoder("utf-8")("ignore")
-        for ids in output[:-1]:
-            yield Chunk(text=_text(decoder, ids), token_ids=(ids,))
+        step = 1 if self._token_seconds else TOKENS_A_CHUNK if generation.stream else len(output) + 1
+        last = max(0, len(output) - 1) // step * step
+        for start in range(0, last, step):
+            ids = output[start : start + step]
+            yield Chunk(text=_text(decoder, ids), token_ids=ids)
             await asyncio.sleep(self._token_seconds)
         self._cache.add(prompt + output, generation.session_id)
-        last = output[-1:]
-        yield Chunk(
-            text="".join(_text(decoder, ids) for ids in last), token_ids=tuple(last), finish_reason=finish, usage=usage
-        )
+        ids = output[last:]
+        yield Chunk(text=_text(decoder, ids), token_ids=ids, finish_reason=finish, usage=usage)
 
     def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
         """Answer in OpenAI's objects; tools and the like are taken and change nothing."""
@@ -96,7 +99,10 @@ class EchoEngine:
             ids = self.tokenizer.encode(self.tokenizer.render(call.body["messages"], add_generation_prompt=True))
         else:
             ids = self.tokenizer.encode(str(call.body["prompt"]))
-        chunks = self.generate(Generation(input_ids=ids, sampling_params=params, session_id=call.session_id))
+        generation = Generation(
+            input_ids=ids, sampling_params=params, session_id=call.session_id, stream=bool(call.body.get("stream"))
+        )
+        chunks = self.generate(generation)
         return chat.events(call, chunks, model=self.name)
 
     async def release(self, session_id: str) -> None:
@@ -152,10 +158,10 @@ def _decode(ids: Iterable[int]) -> str:
     )
 
 
-def _text(decoder: codecs.IncrementalDecoder, token: int) -> str:
-    if token >= _FIRST_SPECIAL:
-        return ""
-    return decoder.decode(token_array((token,)).tobytes().replace(b"\0", b""))
+def _text(decoder: codecs.IncrementalDecoder, ids: array[int]) -> str:
+    if ids and ids[-1] == _EOS:
+        ids = ids[:-1]
+    return decoder.decode(ids.tobytes().replace(b"\0", b""))
 
 
 def _content(message: Message) -> str:

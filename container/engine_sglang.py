@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import json
 import logging
-import multiprocessing
 import os
 from argparse import ArgumentParser
 from collections.abc import AsyncGenerator, Mapping
@@ -33,6 +32,7 @@ from sglang.srt.entrypoints.openai.serving_completions import OpenAIServingCompl
 from sglang.srt.managers.io_struct import CloseSessionReqInput
 from sglang.srt.server_args import ServerArgs, prepare_server_args
 
+from container import logs
 from container.arguments import Machine, check_known, command_line, defaults, model_path
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, OpenAICall, Usage
@@ -64,12 +64,16 @@ def server_args(config: ContainerConfig) -> ServerArgs:
         logger.warning("this SGLang has no %s: going without", lacking)
     line = [each for each in OURS if each in options]
     line += command_line({"log_level": "warning", **chosen, **config.engine_arguments, "model_path": path})
+    # 0.5.17 has the session cache, but behind this switch; 0.5.23 has no other.
+    os.environ.setdefault("SGLANG_ENABLE_UNIFIED_RADIX_TREE", "1")
     problem = StringIO()
     try:
         with redirect_stderr(problem):
             return prepare_server_args(line)
     except SystemExit:
         raise ValueError(problem.getvalue().strip().rpartition("error: ")[2]) from None
+    finally:
+        logs.configure()  # SGLang put its own in place
 
 
 def _machine(path: str, config: ContainerConfig) -> Machine:
@@ -94,7 +98,7 @@ class SGLangEngine:
         self.name = "sglang"
         self._arguments = server_args(config)
         self._token_secret = config.hf_token_secret_arn
-        self._children: list[Any] = []
+        self._workers: list[psutil.Process] = []
 
     async def start(self) -> None:
         """Load the model in a thread, so that ``/ping`` is answered meanwhile, then generate once."""
@@ -103,7 +107,9 @@ class SGLangEngine:
 
             os.environ["HF_TOKEN"] = await asyncio.to_thread(read_token, self._token_secret)
         self._engine = engine = await asyncio.to_thread(sglang.Engine, server_args=self._arguments)
-        self._children = multiprocessing.active_children()
+        # Also the grandchildren: with several ranks, the schedulers are children of a controller.
+        everyone = psutil.Process().children(recursive=True)
+        self._workers = [each for each in everyone if "".join(each.cmdline()).startswith("sglang")]
         manager = engine.tokenizer_manager
         self.name = manager.served_model_name
         self.tokenizer = HuggingFaceTokenizer(manager.tokenizer)
@@ -120,14 +126,17 @@ class SGLangEngine:
     async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Stream from the scheduler; leaving early aborts there."""
         try:
-            stream = await self._engine.async_generate(
+            answer = await self._engine.async_generate(
                 input_ids=generation.input_ids.tolist(),
                 sampling_params=dict(generation.sampling_params),
                 session_id=generation.session_id,
                 routed_dp_rank=generation.rank,
-                stream=True,
+                stream=generation.stream,
             )
-            async with aclosing(stream) as chunks:
+            if not generation.stream:
+                yield _chunk(answer)
+                return
+            async with aclosing(answer) as chunks:
                 async for raw in chunks:
                     yield _chunk(raw)
         except ValueError as problem:
@@ -153,8 +162,8 @@ class SGLangEngine:
         return generate_latest() + generate_latest(children)
 
     def alive(self) -> bool:
-        """Whether scheduler and detokenizer run."""
-        return all(child.is_alive() for child in self._children)
+        """Whether schedulers and detokenizer run."""
+        return all(each.is_running() and each.status() != psutil.STATUS_ZOMBIE for each in self._workers)
 
     def stop(self) -> None:
         """End the child processes."""

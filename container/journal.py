@@ -1,28 +1,37 @@
 """Transcripts on local disk: after a restart of the process, sessions on this instance go on.
 
-One append-only file a session, a line a record, each with its checksum. A file is only read when its session is asked
-for again. A damaged or half-written end is cut off with a warning; what stands before it is kept. Closed and expired
-sessions have no file. Written with the process's own buffers in mind, not the machine's: it survives a crash of the
-process (kill -9), and a lost instance loses its disk anyway.
+Append-only files, a line a record, each with its checksum. ``opened.jsonl`` has the sessions that have had no turn yet;
+with its first turn a session gets a file of its own, which is only read when the session is asked for again. A damaged
+or half-written end is cut off with a warning; what stands before it is kept. Closed and expired sessions leave nothing.
+Records go to the operating system at once, which is what it takes to survive a crash of the process (kill -9); a lost
+instance loses its disk anyway.
 """
 
 from __future__ import annotations
 
 import base64
 import hashlib
-import json
 import logging
+import os
 import zlib
 from array import array
+from collections import OrderedDict
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+import orjson
 
 from container.engine import Message, token_array
 from container.transcript import Committed
 
 logger = logging.getLogger(__name__)
+
+OPEN_FILES = 256
+REWRITE_BYTES = 4 * 1024 * 1024
+"""Size at which ``opened.jsonl`` is written anew, without the sessions that have ended or have a file of their own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,12 +51,22 @@ class Journal:
     def __init__(self, folder: Path) -> None:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._folder = folder
+        self._files: OrderedDict[str, int] = OrderedDict()
+        """Descriptors of the files written to last: opening one costs more than writing a turn."""
+        self._opened: dict[str, bytes] = {}
+        """First records of the sessions that have no file of their own."""
+        for record in _read(folder / "opened.jsonl"):
+            if "ended" in record:
+                self._opened.pop(record["ended"], None)
+            else:
+                self._opened[record["id"]] = _line(record)
+        self._rewrite()
 
     def opened(self, record: Opened) -> None:
-        """Begin a session's file."""
+        """Write a session down."""
         body = {"id": record.id, "expires_at": record.expires_at, "rank": record.rank, "context": list(record.context)}
-        with self._path(record.id).open("xb") as file:
-            file.write(_line(body))
+        self._opened[record.id] = line = _line(body)
+        self._note(line)
 
     def committed(self, session_id: str, turn: Committed) -> None:
         """Add a turn."""
@@ -57,29 +76,45 @@ class Journal:
             "messages": [each.decode() for each in turn.messages],
             "tools": turn.tools,
         }
-        with self._path(session_id).open("ab") as file:
-            file.write(_line(body))
+        first = self._opened.pop(session_id, None)
+        if first is not None:
+            self._write(session_id, first + _line(body), os.O_CREAT | os.O_TRUNC)
+            self._note(_line({"ended": session_id}))
+        else:
+            self._write(session_id, _line(body))
 
     def ended(self, session_id: str) -> None:
-        """Delete the file of a session that was closed or has expired."""
+        """Forget a session that was closed or has expired."""
+        if self._opened.pop(session_id, None) is not None:
+            self._note(_line({"ended": session_id}))
+            return
+        descriptor = self._files.pop(session_id, None)
+        if descriptor is not None:
+            os.close(descriptor)
         self._path(session_id).unlink(missing_ok=True)
 
     def load(self, session_id: str) -> tuple[Opened, list[Committed]] | None:
         """What is known of a session; None where there is nothing, or nothing that can be read."""
-        path = self._path(session_id)
-        if not path.exists():
-            return None
-        records = list(_read(path))
-        if not records:
-            logger.warning("the journal of session %s cannot be read and is dropped", session_id)
-            path.unlink()
-            return None
+        if session_id in self._opened:
+            records = [_body(self._opened[session_id]) or {}]
+        else:
+            path = self._path(session_id)
+            if not path.exists():
+                return None
+            records = list(_read(path))
+            if not records:
+                logger.warning("the journal of session %s cannot be read and is dropped", session_id)
+                path.unlink()
+                return None
         return Opened(**records[0]), [_turn(each) for each in records[1:]]
 
     def sweep(self, now: float) -> int:
-        """Delete the files of sessions that expired before ``now`` (Unix time), and unreadable ones; gives the rest."""
-        left = 0
-        for path in self._folder.glob("*.jsonl"):
+        """Forget the sessions that expired before ``now`` (Unix time), and unreadable files; gives how many stay."""
+        for session_id, line in list(self._opened.items()):
+            if (_body(line) or {})["expires_at"] <= now:
+                self.ended(session_id)
+        left = len(self._opened)
+        for path in self._folder.glob("*.session"):
             with path.open("rb") as file:
                 first = _body(file.readline())
             if first is None or first["expires_at"] <= now:
@@ -88,13 +123,37 @@ class Journal:
                 left += 1
         return left
 
+    def _note(self, line: bytes) -> None:
+        """Add a line to ``opened.jsonl``."""
+        self._noted += os.write(self._notes, line)
+        if self._noted > REWRITE_BYTES and self._noted > 2 * sum(map(len, self._opened.values())):
+            os.close(self._notes)
+            self._rewrite()
+
+    def _rewrite(self) -> None:
+        path, fresh = self._folder / "opened.jsonl", self._folder / "opened.new"
+        fresh.write_bytes(b"".join(self._opened.values()))
+        fresh.replace(path)
+        self._noted = path.stat().st_size
+        self._notes = os.open(path, os.O_WRONLY | os.O_APPEND)
+
+    def _write(self, session_id: str, data: bytes, flags: int = 0) -> None:
+        descriptor = self._files.get(session_id)
+        if descriptor is None:
+            descriptor = os.open(self._path(session_id), os.O_WRONLY | os.O_APPEND | flags, 0o600)
+            self._files[session_id] = descriptor
+            if len(self._files) > OPEN_FILES:
+                os.close(self._files.popitem(last=False)[1])
+        os.write(descriptor, data)
+
     def _path(self, session_id: str) -> Path:
-        # Ids may be longer than file names.
-        return self._folder / f"{hashlib.sha256(session_id.encode()).hexdigest()[:40]}.jsonl"
+        # Ids keep to letters, digits and hyphens, and may be longer than file names.
+        name = session_id if len(session_id) <= 200 else hashlib.sha256(session_id.encode()).hexdigest()
+        return self._folder / f"{name}.session"
 
 
 def _line(body: Mapping[str, Any]) -> bytes:
-    data = json.dumps(body, separators=(",", ":")).encode()
+    data = orjson.dumps(body)
     return b"%08x %s\n" % (zlib.crc32(data), data)
 
 
@@ -102,24 +161,25 @@ def _body(line: bytes) -> dict[str, Any] | None:
     checksum, _, data = line.removesuffix(b"\n").partition(b" ")
     if not line.endswith(b"\n") or checksum != b"%08x" % zlib.crc32(data):
         return None
-    body: dict[str, Any] = json.loads(data)
+    body: dict[str, Any] = orjson.loads(data)
     return body
 
 
 def _read(path: Path) -> Iterator[dict[str, Any]]:
     """The good records of a file, which is cut where the first bad one begins."""
     good = 0
-    with path.open("rb") as file:
+    with suppress(FileNotFoundError), path.open("rb") as file:
         for line in file:
             body = _body(line)
             if body is None:
                 break
             good += len(line)
             yield body
-    if good and good < path.stat().st_size:
-        logger.warning("the end of journal %s is damaged: %d bytes dropped", path.name, path.stat().st_size - good)
-        with path.open("ab") as file:
-            file.truncate(good)
+        size = path.stat().st_size
+        if good < size:
+            logger.warning("the end of journal %s is damaged: %d bytes dropped", path.name, size - good)
+            if good:
+                os.truncate(path, good)
 
 
 def _turn(body: Mapping[str, Any]) -> Committed:

@@ -8,8 +8,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 
 from sagemaker_sticky_protocol import (
     MAX_SESSION_ID_LENGTH,
@@ -36,17 +35,47 @@ REMEMBERED_EXPIRED = 100_000
 class Session:
     """One conversation and who may speak next."""
 
-    __slots__ = ("expires_at", "id", "lock", "rank", "transcript", "waiting")
+    __slots__ = ("expires_at", "expires_text", "id", "lock", "rank", "transcript", "waiting")
 
     def __init__(self, session_id: str, *, expires_at: float, rank: int, transcript: Transcript) -> None:
         self.id = session_id
         self.expires_at = expires_at
         """Unix time, seconds."""
+        self.expires_text = format_time(expires_at)
         self.rank = rank
         """The data-parallel copy of the model that holds this session's KV."""
         self.transcript = transcript
         self.lock = asyncio.Lock()
         self.waiting = 0
+
+
+class Place:
+    """An async context manager: one turn's place in its session; see :meth:`SessionTable.turn`."""
+
+    __slots__ = ("_session", "_table")
+
+    def __init__(self, table: SessionTable, session: Session) -> None:
+        self._table = table
+        self._session = session
+
+    async def __aenter__(self) -> Session:
+        """Wait for the turns before this one."""
+        session = self._session
+        session.waiting += 1
+        try:
+            await session.lock.acquire()
+        finally:
+            session.waiting -= 1
+        try:
+            # It may have ended while this turn waited.
+            return self._table.find(session.id)
+        except BaseException:
+            session.lock.release()
+            raise
+
+    async def __aexit__(self, *_problem: object) -> None:
+        """Let the next turn begin."""
+        self._session.lock.release()
 
 
 class SessionTable:
@@ -136,9 +165,8 @@ class SessionTable:
         if self._journal is not None:
             self._journal.committed(session.id, change)
 
-    @asynccontextmanager
-    async def turn(self, session_id: str) -> AsyncIterator[Session]:
-        """Wait for the turns before this one, then hold the session until the block ends.
+    def turn(self, session_id: str) -> Place:
+        """A place in the queue of a session: waits for the turns before it, and holds the session until it ends.
 
         Raises:
             ServerError: as :meth:`find`; ``session_busy`` where too many turns wait already.
@@ -149,16 +177,7 @@ class SessionTable:
                 ErrorCode.SESSION_BUSY,
                 f"{session.waiting} turns of session {session_id!r} wait already, at most {self._queue} may",
             )
-        session.waiting += 1
-        try:
-            await session.lock.acquire()
-        finally:
-            session.waiting -= 1
-        try:
-            # It may have ended while this turn waited.
-            yield self.find(session_id)
-        finally:
-            session.lock.release()
+        return Place(self, session)
 
     async def close(self, session_id: str) -> Session:
         """End a session, after the turn that runs in it.
@@ -173,9 +192,14 @@ class SessionTable:
         self._count("closed")
         return session
 
-    def reap(self) -> list[str]:
-        """Forget the sessions whose time is over and in which no turn runs; gives their ids."""
-        over = [each for each in self._open.values() if self._is_over(each) and not each.lock.locked()]
+    def reap(self, *only: str | None) -> list[str]:
+        """Forget the sessions (of the ids in ``only``, where given) whose time is over and in which no turn runs.
+
+        Returns:
+            Their ids.
+        """
+        asked = [self._open[each] for each in only if each in self._open] if only else self._open.values()
+        over = [each for each in asked if self._is_over(each) and not each.lock.locked()]
         for session in over:
             self._remove(session)
             self._expired[session.id] = session.expires_at
@@ -188,7 +212,7 @@ class SessionTable:
         """What answers say of a session."""
         return SessionInfo(
             id=session.id,
-            expires_at=format_time(session.expires_at),
+            expires_at=session.expires_text,
             turn=session.transcript.turns,
             context_tokens=len(session.transcript.ids),
             served_by=self._served_by,

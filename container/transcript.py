@@ -10,11 +10,12 @@ continued like that: then the whole conversation is rendered anew, and :attr:`Pr
 
 from __future__ import annotations
 
-import json
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
+
+import orjson
 
 from container.engine import Message, Tokenizer, token_array
 
@@ -24,7 +25,7 @@ _LONGEST_TAIL = 64  # tokens; what templates put after an answer is one to three
 _KEPT_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Prompt:
     """The prompt of one turn, not yet part of the transcript."""
 
@@ -41,7 +42,7 @@ class Prompt:
     """Ids up to here are the transcript's own."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(slots=True, kw_only=True)
 class Committed:
     """What one turn changed in a transcript: enough to make the same change again."""
 
@@ -54,7 +55,7 @@ class Committed:
     tools: Sequence[Any] | None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Turn:
     end: int
     """Ids up to here belong to this turn and those before."""
@@ -71,6 +72,8 @@ class _Continuation:
     base_text: str
     tail: str
     """What the template puts after an answer's words."""
+    tail_length: int
+    """Its tokens."""
 
 
 class ChatTemplate:
@@ -78,7 +81,7 @@ class ChatTemplate:
 
     def __init__(self, tokenizer: Tokenizer) -> None:
         self._tokenizer = tokenizer
-        self._continuations: dict[tuple[bool, str], _Continuation | None] = {}
+        self._continuations: dict[tuple[bool, bytes], _Continuation | None] = {}
 
     def full(self, messages: Sequence[Message], tools: Sequence[Any] | None = None) -> array[int]:
         """Ids of a whole conversation, ready for the next answer.
@@ -115,12 +118,12 @@ class ChatTemplate:
             return None
         ids = self._tokenizer.encode(how.tail + text[len(how.base_text) :])
         # The model ends its own turn: what it wrote of the tail is not written again.
-        longest = min(len(answer_ids), len(self._tokenizer.encode(how.tail)))
+        longest = min(len(answer_ids), how.tail_length)
         present = next((k for k in range(longest, 0, -1) if answer_ids[-k:] == ids[:k]), 0)
         return ids[present:]
 
     def _continuation(self, *, system: bool, tools: Sequence[Any] | None) -> _Continuation | None:
-        key = (system, json.dumps(tools))
+        key = (system, orjson.dumps(tools) if tools else b"")
         if key not in self._continuations:
             if len(self._continuations) > 1000:
                 self._continuations.clear()  # each caller's tools are a key: bounded, and found again at once
@@ -141,7 +144,8 @@ class ChatTemplate:
                 written = text.removeprefix(asked).lstrip()
                 if not (text.startswith(asked) and written.startswith(answer) and later.startswith(text)):
                     return None
-                found = _Continuation(base=base, base_text=text, tail=written.removeprefix(answer))
+                tail = written.removeprefix(answer)
+                found = _Continuation(base, text, tail, len(self._tokenizer.encode(tail)))
         except ValueError:
             return None
         return found
@@ -150,12 +154,13 @@ class ChatTemplate:
 class Transcript:
     """One session's conversation. Preparing a prompt changes nothing; only :meth:`commit` does."""
 
-    __slots__ = ("_context", "_ids", "_messages", "_template", "_tools", "_turns")
+    __slots__ = ("_context", "_has_system", "_ids", "_messages", "_template", "_tools", "_turns")
 
     def __init__(self, template: ChatTemplate, context: Sequence[Message] = ()) -> None:
         self._template = template
         self._messages: list[bytes] = [_pack(each) for each in context]
         self._context = len(self._messages)
+        self._has_system = _is_system(self._messages)
         self._turns: list[_Turn] = []
         self._tools: Sequence[Any] | None = None
         self._ids = template.shared(context) if context else token_array()
@@ -173,7 +178,7 @@ class Transcript:
     @property
     def messages(self) -> list[Message]:
         """The whole conversation."""
-        return [json.loads(each) for each in self._messages]
+        return [orjson.loads(each) for each in self._messages]
 
     def prepare(
         self, new: Sequence[Message], *, tools: Sequence[Any] | None = None, keep_turns: int | None = None
@@ -225,6 +230,8 @@ class Transcript:
         del self._turns[change.kept_turns :]
         self._context = min(self._context, change.kept_messages)
         self._messages += change.messages
+        if not change.kept_messages:
+            self._has_system = _is_system(self._messages)
         self._ids = ids
         self._tools = change.tools
         self._turns.append(_Turn(len(ids), len(self._messages)))
@@ -235,12 +242,12 @@ class Transcript:
         if turns and tools == self._tools:
             start = self._turns[turns - 1].end
             past = self._ids[:start]
-            suffix = self._template.continued(past[-_LONGEST_TAIL:], new, system=self._has_system(), tools=tools)
+            suffix = self._template.continued(past[-_LONGEST_TAIL:], new, system=self._has_system, tools=tools)
             ids = None if suffix is None else past + suffix
         rerendered = ids is None and turns > 0
         if ids is None:
             start = 0
-            ids = self._template.full([*map(json.loads, self._messages[:messages]), *new], tools)
+            ids = self._template.full([*map(orjson.loads, self._messages[:messages]), *new], tools)
         return Prompt(
             ids=ids,
             messages=new,
@@ -254,11 +261,12 @@ class Transcript:
     def _messages_after(self, turns: int) -> int:
         return self._turns[turns - 1].messages if turns else self._context
 
-    def _has_system(self) -> bool:
-        return bool(self._messages) and json.loads(self._messages[0])["role"] == "system"
+
+def _is_system(messages: Sequence[bytes]) -> bool:
+    return bool(messages) and bool(orjson.loads(messages[0])["role"] == "system")
 
 
 def _pack(message: Message) -> bytes:
     """A message as compact JSON of the keys that templates read: half the memory of a dict, and comparable."""
     kept = {key: message[key] for key in _KEPT_KEYS if message.get(key) is not None}
-    return json.dumps(kept, separators=(",", ":"), ensure_ascii=False).encode()
+    return orjson.dumps(kept)

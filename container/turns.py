@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
-from typing import Any, TypeVar
+from typing import Any
 
 from sagemaker_sticky_protocol import ErrorCode
 
@@ -21,10 +21,41 @@ from container.metrics import Metrics
 from container.sessions import Session, SessionTable
 from container.transcript import Prompt
 
-T = TypeVar("T")
+Send = Callable[[Event], Awaitable[None]]
 
 DEFAULT_MAX_NEW_TOKENS = 128
 """SGLang's own; less where the context window has less room left."""
+
+
+class Progress:
+    """How far one answer is: its tokens so far, and when things happened."""
+
+    __slots__ = ("_asked", "_begun", "_first", "token_ids")
+
+    def __init__(self) -> None:
+        self._asked = self._begun = time.monotonic()
+        self._first: float | None = None
+        self.token_ids: list[int] = []
+
+    def begin(self) -> None:
+        """The turns before this one are done."""
+        self._begun = time.monotonic()
+
+    def add(self, token_ids: Sequence[int]) -> None:
+        """More was generated."""
+        if token_ids and self._first is None:
+            self._first = time.monotonic()
+        self.token_ids.extend(token_ids)
+
+    @property
+    def queue_seconds(self) -> float:
+        """Wait for the session's earlier turns."""
+        return self._begun - self._asked
+
+    @property
+    def first_token_seconds(self) -> float:
+        """From the request to its first token."""
+        return (self._first or time.monotonic()) - self._asked
 
 
 class Turns:
@@ -38,6 +69,8 @@ class Turns:
 
     async def open(self, asked: Open) -> Session:
         """Open a session, and compute the KV of its context now, so that the first turn is fast."""
+        for over in self._sessions.reap(asked.proposed_id):
+            await self._engine.release(over)
         session = self._sessions.open(asked.proposed_id, asked.messages, ttl_seconds=asked.ttl_seconds)
         ids = session.transcript.ids
         if len(ids):
@@ -48,11 +81,15 @@ class Turns:
                     sampling_params={"max_new_tokens": 1, "temperature": 0.0},
                     session_id=session.id,
                     rank=session.rank,
+                    stream=False,
                 )
-                async for _ in self._limited(self._engine.generate(prefill)):
-                    pass
-            except BaseException:
+                async with asyncio.timeout(self._timeout_seconds):
+                    async for _ in self._engine.generate(prefill):
+                        pass
+            except BaseException as problem:
                 await self.close(session.id)
+                if isinstance(problem, TimeoutError):
+                    raise ServerError(ErrorCode.ENGINE_UNAVAILABLE, "the context was not read in time") from None
                 raise
         return session
 
@@ -61,79 +98,90 @@ class Turns:
         await self._sessions.close(session_id)
         await self._engine.release(session_id)
 
-    async def answer(self, ask: Ask) -> AsyncGenerator[tuple[Event, Session | None], None]:
-        """The answer's events as they come; the last comes with the session, when the turn is part of it."""
-        if ask.session_id is None:
-            async with aclosing(self._limited(self._events(ask))) as events:
-                async for event in events:
-                    yield event, None
-            return
-        asked = time.monotonic()
-        async with self._sessions.turn(ask.session_id) as session:
-            begun, first = time.monotonic(), None
-            prompt = _prompt(session, ask)
-            output: list[int] = []
-            async with aclosing(self._limited(self._events(ask, prompt, session))) as events:
-                async for event in events:
-                    output.extend(event.token_ids)
-                    if first is None and event.token_ids:
-                        first = time.monotonic()
-                    if event.answer is None or event.usage is None:
-                        yield event, None
-                        continue
-                    self._sessions.commit(session, prompt, output, event.answer)
-                    self._metrics.turn(
-                        event.usage,
-                        first_token_seconds=(first or time.monotonic()) - asked,
-                        queue_seconds=begun - asked,
-                        rerendered=prompt.rerendered,
-                    )
-                    yield event, session
+    async def answer(self, ask: Ask, send: Send) -> tuple[Event | None, Session | None]:
+        """Answer; a turn is part of its session when this returns.
 
-    def _events(
-        self, ask: Ask, prompt: Prompt | None = None, session: Session | None = None
-    ) -> AsyncGenerator[Event, None]:
+        Args:
+            ask: what is asked.
+            send: takes the events of a stream as they come, all but the last.
+
+        Returns:
+            The last event, or the whole answer (None where a stream had no more to say), and the session.
+
+        Raises:
+            ServerError: the request is refused, or the answer was not complete in time. Where nothing was sent yet, it
+                is an answer of its own.
+        """
+        if ask.session_id is None:
+            return await self._run(ask, send, Progress()), None
+        progress = Progress()
+        async with self._sessions.turn(ask.session_id) as session:
+            progress.begin()
+            prompt = _prompt(session, ask)
+            last = await self._run(ask, send, progress, prompt, session)
+            if last is None or last.answer is None or last.usage is None:
+                raise ServerError(ErrorCode.ENGINE_UNAVAILABLE, "the engine ended without an answer")
+            self._sessions.commit(session, prompt, progress.token_ids, last.answer)
+        self._metrics.turn(
+            last.usage,
+            first_token_seconds=progress.first_token_seconds,
+            queue_seconds=progress.queue_seconds,
+            rerendered=prompt.rerendered,
+        )
+        return last, session
+
+    async def _run(
+        self,
+        ask: Ask,
+        send: Send,
+        progress: Progress,
+        prompt: Prompt | None = None,
+        session: Session | None = None,
+    ) -> Event | None:
+        """Send what the engine says, all but the last; what it works on is aborted when this ends early."""
+        events = self._events(ask, prompt, session)
+        try:
+            async with asyncio.timeout(self._timeout_seconds), aclosing(events):
+                async for event in events:
+                    progress.add(event.token_ids)
+                    if not ask.stream or event.usage is not None:
+                        return event
+                    await send(event)
+        except TimeoutError:
+            raise ServerError(
+                ErrorCode.ENGINE_UNAVAILABLE, f"the answer was not complete after {self._timeout_seconds:g} s"
+            ) from None
+        return None
+
+    def _events(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> AsyncGenerator[Event, None]:
         if ask.openai is not None:
             return self._engine.openai(self._openai_call(ask, prompt, session))
         ids = prompt.ids if prompt is not None else self._engine.tokenizer.encode(ask.inputs or "")
         params = dict(ask.sampling_params)
         params["max_new_tokens"] = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
-        chunks = self._engine.generate(
-            Generation(
-                input_ids=ids,
-                sampling_params=params,
-                session_id=ask.session_id,
-                rank=session.rank if session is not None else None,
-            )
+        generation = Generation(
+            input_ids=ids,
+            sampling_params=params,
+            session_id=ask.session_id,
+            rank=session.rank if session is not None else None,
+            stream=ask.stream,
         )
-        return _generation(chunks, stream=ask.stream)
+        return _generation(self._engine.generate(generation), stream=ask.stream)
 
     def _openai_call(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> OpenAICall:
         assert ask.openai is not None
+        body = {"model": self._engine.name, **ask.openai}
         if prompt is None or session is None:
-            return OpenAICall(body=ask.openai, chat=ask.messages is not None)
+            return OpenAICall(body=body, chat=ask.messages is not None)
         self._room(len(prompt.ids), None, ask.said_in)
         # What carries the session is the last event, the one with the usage.
-        body = {**ask.openai, "messages": list(prompt.messages)}
+        body["messages"] = list(prompt.messages)
         if ask.stream:
             body["stream_options"] = {"include_usage": True}
         if prompt.messages[0]["role"] == "tool":
             # Templates refuse a tool's answer without the call; the prompt is the transcript's either way.
             body["messages"] = [*session.transcript.messages, *prompt.messages]
         return OpenAICall(body=body, chat=True, input_ids=prompt.ids, session_id=ask.session_id, rank=session.rank)
-
-    async def _limited(self, events: AsyncGenerator[T, None]) -> AsyncGenerator[T, None]:
-        """``events``, within the time limit; the work behind them is aborted when this ends early."""
-        deadline = asyncio.get_running_loop().time() + self._timeout_seconds
-        try:
-            async with aclosing(events):
-                # Around each step, not around the loop: a timeout must not strike while the caller writes an event.
-                while (event := await _next(events, deadline)) is not None:
-                    yield event
-        except TimeoutError:
-            raise ServerError(
-                ErrorCode.ENGINE_UNAVAILABLE, f"the answer was not complete after {self._timeout_seconds:g} s"
-            ) from None
 
     def _room(self, prompt_tokens: int, max_new_tokens: int | None, field: str) -> int:
         """The tokens that may be generated; refuses what does not fit the context window."""
@@ -160,11 +208,6 @@ def _prompt(session: Session, ask: Ask) -> Prompt:
         return transcript.prepare(new, tools=tools, keep_turns=ask.rewind)
     except ValueError as problem:
         raise invalid(f"'{ask.said_in}': {problem}") from None
-
-
-async def _next(events: AsyncGenerator[T, None], deadline: float) -> T | None:
-    async with asyncio.timeout_at(deadline):
-        return await anext(events, None)
 
 
 async def _generation(chunks: AsyncGenerator[Chunk, None], *, stream: bool) -> AsyncGenerator[Event, None]:

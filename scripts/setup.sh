@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: scripts/setup.sh runtime sglang|echo | scripts/setup.sh tools
+# Usage: scripts/setup.sh runtime|tools sglang|echo
 # Fills .venv: "runtime" is what a conversation on this machine takes, "tools" what tests, checks and the CDK take.
 # A part that is already there, for the same requirement files, costs nothing.
 set -euo pipefail
@@ -51,12 +51,18 @@ case "${1:-} ${2:-}" in
       say "making the model SmolLM2-135M-Instruct (260 MB)"
       .venv/bin/python -W ignore emulator/cpu/make_model.py .venv/models/smollm2-135m-instruct
     fi ;;
-  "tools ")
+  "tools sglang" | "tools echo")
     if ! is_done tools requirements-dev.txt requirements.txt; then
       say "installing tools, tests and the CDK"
       $PIP install --no-warn-conflicts -c requirements-cpu.txt -r requirements-dev.txt
       PATH="$PWD/.venv/bin:$PATH" npm install --silent --no-fund --no-audit --global --prefix .venv "$CDK_CLI"
       mark_done tools requirements-dev.txt requirements.txt
+    fi
+    if [ "$2" = sglang ] && ! is_done sglang-0.5.17 requirements-cpu-0.5.17.txt; then
+      say "installing SGLang 0.5.17, that of AWS's public image, for tests"
+      rm -rf .venv/sglang-0.5.17
+      $PIP install --no-deps --target .venv/sglang-0.5.17 -r requirements-cpu-0.5.17.txt
+      mark_done sglang-0.5.17 requirements-cpu-0.5.17.txt
     fi ;;
-  *) echo "usage: scripts/setup.sh runtime sglang|echo | scripts/setup.sh tools" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh runtime|tools sglang|echo" >&2; exit 2 ;;
 esac

@@ -30,6 +30,11 @@ def table(folder: Path, clock: Clock) -> SessionTable:
     return make_table(ChatTemplate(ENGINE.tokenizer), clock, Journal(folder))
 
 
+def files(folder: Path) -> list[Path]:
+    """The sessions' own files."""
+    return list(folder.glob("*.session"))
+
+
 def user(text: str) -> Message:
     return {"role": "user", "content": text}
 
@@ -64,12 +69,18 @@ def test_an_id_in_the_journal_is_in_use(tmp_path: Path, clock: Clock) -> None:
 
 def test_closed_and_expired_sessions_leave_no_file(tmp_path: Path, clock: Clock) -> None:
     sessions = table(tmp_path, clock)
-    sessions.open("closed", ())
-    sessions.open("reaped", ())
+    for session_id in ("closed", "reaped"):
+        sessions.open(session_id, ())
+        take_turn(sessions, session_id, "one")
+    assert len(files(tmp_path)) == 2
     asyncio.run(sessions.close("closed"))
     clock.now += 60
     sessions.reap()
-    assert list(tmp_path.iterdir()) == []
+    assert files(tmp_path) == []
+    after = table(tmp_path, clock)
+    for session_id in ("closed", "reaped"):
+        with pytest.raises(ServerError, match="not open here"):
+            after.find(session_id)
 
 
 def test_a_start_sweeps_what_expired_meanwhile(tmp_path: Path, clock: Clock) -> None:
@@ -92,7 +103,7 @@ def test_a_damaged_end_is_dropped_and_what_stands_before_it_kept(
     sessions.open("a", ())
     take_turn(sessions, "a", "one")
     take_turn(sessions, "a", "two")
-    (path,) = tmp_path.iterdir()
+    (path,) = files(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-10] if damage == "cut" else data[:-10] + b"X" + data[-9:])
     with caplog.at_level(logging.WARNING):
@@ -108,11 +119,37 @@ def test_a_damaged_end_is_dropped_and_what_stands_before_it_kept(
 def test_a_file_with_no_good_record_is_no_session(tmp_path: Path, clock: Clock) -> None:
     sessions = table(tmp_path, clock)
     sessions.open("a", ())
-    (path,) = tmp_path.iterdir()
+    take_turn(sessions, "a", "one")
+    (path,) = files(tmp_path)
     path.write_bytes(b"nonsense\n")
     with pytest.raises(ServerError, match="not open here"):
         table(tmp_path, clock).find("a")
     assert table(tmp_path, clock).open("a", ())
+
+
+def test_a_session_without_a_turn_goes_on_too_even_with_a_damaged_end(tmp_path: Path, clock: Clock) -> None:
+    sessions = table(tmp_path, clock)
+    sessions.open("a", [{"role": "system", "content": "be kind"}])
+    sessions.open("b", ())
+    path = tmp_path / "opened.jsonl"
+    path.write_bytes(path.read_bytes()[:-5])
+    after = table(tmp_path, clock)
+    assert after.find("a").transcript.messages == [{"role": "system", "content": "be kind"}]
+    with pytest.raises(ServerError):
+        after.find("b")
+
+
+def test_the_list_of_opened_sessions_stays_small(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("container.journal.REWRITE_BYTES", 2000)
+    journal = Journal(tmp_path)
+    journal.opened(Opened(id="stays", expires_at=1.0, rank=0, context=()))
+    for number in range(200):
+        journal.opened(Opened(id=f"goes-{number}", expires_at=1.0, rank=0, context=()))
+        journal.ended(f"goes-{number}")
+    assert (tmp_path / "opened.jsonl").stat().st_size < 3000
+    again = Journal(tmp_path)
+    assert again.load("stays")
+    assert again.load("goes-7") is None
 
 
 def test_the_folder_is_private(tmp_path: Path) -> None:

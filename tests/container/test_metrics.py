@@ -68,11 +68,13 @@ def test_logs_are_json_with_ids_and_never_have_prompt_text(start: Callable[..., 
     container.invoke({"messages": [{"role": "user", "content": secret}]})
     container.invoke(f'{{"inputs": "{secret}"'.encode(), session)
     container.invoke({"requestType": "CLOSE"}, session)
+    container.invoke({"requestType": "CLOSE"}, session)
     container.process.terminate()
     container.process.wait(20)
     text = container.log.read_text()
     assert secret not in text
     lines = [json.loads(line) for line in text.splitlines()]
-    opened = next(line for line in lines if line.get("message", "").startswith("session opened"))
-    assert opened["session_id"] == session
-    assert re.fullmatch("[0-9a-f]{16}", opened["request_id"])
+    refused = [line for line in lines if line["message"].startswith("refused")]
+    assert len(refused) == 3
+    assert refused[-1]["session_id"] == session
+    assert re.fullmatch("[0-9a-f]{8}-[0-9]+", refused[-1]["request_id"])

@@ -1,0 +1,267 @@
+"""Figures of the container, each beside a peer in the same run.
+
+``python -m benchmarks.server [echo|sglang]``: one part, or both.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import statistics
+import sys
+import tempfile
+import time
+from collections.abc import Awaitable, Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+from sagemaker_sticky_protocol import SESSION_ID_HEADER
+
+from benchmarks.processes import Server, container, launch_server, peer_sessions
+from benchmarks.report import Figure, report
+from emulator import EmulatorConfig
+from emulator.cpu.make_tiny import make_tiny
+from emulator.fleet import container_environment
+
+ROUNDS = 5
+AT_ONCE = 8
+TURNS_A_ROUND = 60
+OPENS_A_ROUND = 60
+
+Work = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
+
+
+def main() -> None:
+    """Measure and report."""
+    parts = sys.argv[1:] or ["echo", "sglang"]
+    figures: list[Figure] = []
+    if "echo" in parts:
+        figures += [*against_peer_sessions(), growth_of_cpu(), growth_of_memory()]
+    if "sglang" in parts:
+        figures += [*against_launch_server(), reuse()]
+    report("server", figures)
+
+
+# --- echo engine ------------------------------------------------------------------------------------------------------
+
+
+def against_peer_sessions() -> Iterator[Figure]:
+    """Requests a second, ours over the peer's: rounds take turns, so that the machine is the same for both."""
+    with container(SES_TTL_MIN="60") as ours, peer_sessions() as peer:
+        for name, work, count, bar in (
+            ("in-session turn, requests/s, over FastAPI with AWS's session library", _turns, TURNS_A_ROUND, 1.5),
+            ("open + close, requests/s, over the same", _open_close, 2 * OPENS_A_ROUND, 2.0),
+        ):
+            ratios = []
+            for _ in range(ROUNDS):
+                rates = [AT_ONCE * count / _seconds(_at_once(each.url, work)) for each in (ours, peer)]
+                ratios.append(rates[0] / rates[1])
+            yield Figure(figure=name, value=statistics.median(ratios), unit="x", bar=bar, better="higher")
+
+
+async def _turns(client: aiohttp.ClientSession, url: str) -> None:
+    session = await _open(client, url)
+    for _ in range(TURNS_A_ROUND):
+        await _turn(client, url, session, "What is my dog called?")
+    await _close(client, url, session)
+
+
+async def _open_close(client: aiohttp.ClientSession, url: str) -> None:
+    for _ in range(OPENS_A_ROUND):
+        await _close(client, url, await _open(client, url))
+
+
+def growth_of_cpu() -> Figure:
+    """Processor time of a turn late in a session, over one early in it."""
+    early, late, width, sessions = 10, 1000, 40, 8
+
+    async def measure(server: Server) -> float:
+        async with aiohttp.ClientSession() as client:
+            ids = [await _open(client, server.url) for _ in range(sessions)]
+
+            async def advance(turns: int) -> float:
+                before = server.cpu_seconds()
+                for session in ids:
+                    for _ in range(turns):
+                        await _turn(client, server.url, session, "And then?")
+                return server.cpu_seconds() - before
+
+            await advance(early - width // 4)
+            first = await advance(width)
+            await advance(late - early - width)
+            return await advance(width) / first
+
+    with container(SM_SGLANG_CONTEXT_LENGTH="10000000", SES_TTL_MIN="60") as server:
+        value = asyncio.run(measure(server))
+    return Figure(figure="server CPU of turn 1,000 over turn 10", value=value, unit="x", bar=1.2, better="lower")
+
+
+def growth_of_memory() -> Figure:
+    """Resident memory that 10,000 sessions of 1,000 tokens take."""
+
+    async def measure(server: Server) -> float:
+        async with aiohttp.ClientSession() as client:
+            warm = await _open(client, server.url)
+            await _turn(client, server.url, warm, "warm-up " * 500)
+            before = server.resident_bytes()
+            for _ in range(10_000 // AT_ONCE):
+                await asyncio.gather(*(_session_of_1000_tokens(client, server.url) for _ in range(AT_ONCE)))
+            return (server.resident_bytes() - before) / 1e6
+
+    with container(MAX_SESSIONS="20000", SES_TTL_MIN="60") as server:
+        value = asyncio.run(measure(server))
+    return Figure(
+        figure="growth of resident memory, 10,000 sessions of 1,000 tokens",
+        value=value,
+        unit="MB",
+        bar=120,
+        better="lower",
+    )
+
+
+async def _session_of_1000_tokens(client: aiohttp.ClientSession, url: str) -> None:
+    session = await _open(client, url)
+    answer = await _turn(client, url, session, "word " * 780, max_new_tokens=8)
+    assert 990 <= answer["session"]["context_tokens"] <= 1010, answer["session"]
+
+
+# --- SGLang -----------------------------------------------------------------------------------------------------------
+
+
+def against_launch_server() -> Iterator[Figure]:
+    """Stateless chat at 8 at once on a tiny model: the two servers take turns, one process tree at a time."""
+    first_token: dict[str, list[float]] = {"ours": [], "peer": []}
+    rate: dict[str, list[float]] = {"ours": [], "peer": []}
+    with tempfile.TemporaryDirectory() as folder:
+        model = Path(folder) / "tiny"
+        environment = _cpu_environment()
+        make_tiny(Path(environment["SM_SGLANG_MODEL_PATH"]), model)
+        environment["SM_SGLANG_MODEL_PATH"] = str(model)
+        flags = ["--model-path", str(model), "--device", "cpu", "--max-total-tokens", "16384"]
+        flags += ["--max-running-requests", "8", "--enable-cache-report", "--log-level", "error"]
+        for _ in range(2):
+            for side in ("ours", "peer"):
+                with ExitStack() as stack:
+                    server = stack.enter_context(
+                        container(**environment) if side == "ours" else launch_server(flags, environment)
+                    )
+                    asyncio.run(_chats(server.url, 2))
+                    for _ in range(3):
+                        seconds, times = asyncio.run(_chats(server.url, 4))
+                        rate[side].append(4 * AT_ONCE / seconds)
+                        first_token[side] += times
+    median = statistics.median
+    yield Figure(
+        figure="stateless chat, time to first token, over sglang.launch_server",
+        value=median(first_token["ours"]) / median(first_token["peer"]), unit="x", bar=1.05, better="lower",
+    )  # fmt: skip
+    yield Figure(
+        figure="stateless chat, requests/s at 8 at once, over the same",
+        value=median(rate["ours"]) / median(rate["peer"]), unit="x", bar=1.0, better="higher",
+    )  # fmt: skip
+
+
+async def _chats(url: str, each: int) -> tuple[float, list[float]]:
+    """Seconds for 8 callers of ``each`` chats, and every chat's time to first token in seconds."""
+    times: list[float] = []
+
+    async def caller(client: aiohttp.ClientSession, number: int) -> None:
+        for turn in range(each):
+            content = f"caller {number} asks for the {turn}th time: " + "what do dogs like to eat? " * 8
+            body = {"model": "default", "messages": [{"role": "user", "content": content}], "stream": True}
+            body |= {"max_tokens": 24, "temperature": 0, "ignore_eos": True}
+            asked = time.perf_counter()
+            async with client.post(f"{url}/v1/chat/completions", json=body) as response:
+                assert response.status == 200, await response.text()
+                first = None
+                async for line in response.content:
+                    # The first chunk has the role only.
+                    if first is None and b'"content":"' in line and b'"content":""' not in line:
+                        first = time.perf_counter() - asked
+                times.append(first or 0.0)
+
+    async with aiohttp.ClientSession() as client:
+        begun = time.perf_counter()
+        await asyncio.gather(*(caller(client, number) for number in range(AT_ONCE)))
+        return time.perf_counter() - begun, times
+
+
+def reuse() -> Figure:
+    """Cached over all earlier tokens: 16 sessions of 8 turns at once on SmolLM2."""
+    totals = {"earlier": 0, "cached": 0}
+
+    async def converse(client: aiohttp.ClientSession, url: str, number: int) -> None:
+        session, earlier = await _open(client, url), 0
+        for turn in range(8):
+            answer = await _turn(client, url, session, f"Question {turn} of caller {number}?", max_new_tokens=16)
+            usage = answer["generation"]["meta_info"]
+            totals["earlier"] += earlier
+            totals["cached"] += usage["cached_tokens"] if turn else 0
+            earlier = usage["prompt_tokens"] + usage["completion_tokens"]
+
+    async def measure(url: str) -> None:
+        async with aiohttp.ClientSession() as client:
+            await asyncio.gather(*(converse(client, url, number) for number in range(16)))
+
+    with container(**_cpu_environment()) as server:
+        asyncio.run(measure(server.url))
+    value = 100 * totals["cached"] / totals["earlier"]
+    return Figure(figure="tokens reused, 16 sessions x 8 turns at once", value=value, unit="%", bar=99, better="higher")
+
+
+def _cpu_environment() -> dict[str, str]:
+    whole = container_environment(EmulatorConfig(engine="sglang", instances=1), "i-0", 0)
+    return {
+        name: value
+        for name, value in whole.items()
+        if name.startswith(
+            ("SM_SGLANG_", "STICKY_ENGINE", "SGLANG_", "OMP_", "TORCH", "TOKENIZERS", "HF_", "PYTHONPATH")
+        )
+    }
+
+
+# --- requests ---------------------------------------------------------------------------------------------------------
+
+
+async def _open(client: aiohttp.ClientSession, url: str) -> str:
+    async with client.post(
+        f"{url}/invocations", json={"requestType": "NEW_SESSION"}, headers={SESSION_ID_HEADER: "NEW_SESSION"}
+    ) as response:
+        assert response.status == 200, await response.text()
+        header = response.headers.get(SESSION_ID_HEADER) or response.headers["X-Amzn-SageMaker-New-Session-Id"]
+        return header.partition(";")[0]
+
+
+async def _turn(client: aiohttp.ClientSession, url: str, session: str, text: str, **parameters: Any) -> dict[str, Any]:
+    body = json.dumps({"inputs": text, **({"parameters": parameters} if parameters else {})})
+    headers = {SESSION_ID_HEADER: session, "Content-Type": "application/json"}
+    async with client.post(f"{url}/invocations", data=body, headers=headers) as response:
+        assert response.status == 200, await response.text()
+        answer: dict[str, Any] = json.loads(await response.read())
+        return answer
+
+
+async def _close(client: aiohttp.ClientSession, url: str, session: str) -> None:
+    headers = {SESSION_ID_HEADER: session}
+    async with client.post(f"{url}/invocations", json={"requestType": "CLOSE"}, headers=headers) as response:
+        assert response.status == 200, await response.text()
+
+
+async def _at_once(url: str, work: Work) -> None:
+    async with aiohttp.ClientSession() as client:
+        await asyncio.gather(*(work(client, url) for _ in range(AT_ONCE)))
+
+
+def _seconds(work: Awaitable[None]) -> float:
+    async def timed() -> float:
+        begun = time.perf_counter()
+        await work
+        return time.perf_counter() - begun
+
+    return asyncio.run(timed())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+"""Real SGLang on a laptop: stand-ins for GPU-only packages, and small models."""
