@@ -38,7 +38,7 @@ def main() -> None:
     parts = sys.argv[1:] or ["echo", "sglang"]
     figures: list[Figure] = []
     if "echo" in parts:
-        figures += [*against_peer_sessions(), growth_of_cpu(), growth_of_memory()]
+        figures += [*against_peer_sessions(), ping_under_load(), growth_of_cpu(), growth_of_memory()]
     if "sglang" in parts:
         figures += [*against_launch_server(), reuse()]
     report("server", figures)
@@ -71,6 +71,28 @@ async def _turns(client: aiohttp.ClientSession, url: str) -> None:
 async def _open_close(client: aiohttp.ClientSession, url: str) -> None:
     for _ in range(OPENS_A_ROUND):
         await _close(client, url, await _open(client, url))
+
+
+def ping_under_load() -> Figure:
+    """The slowest of a hundred ``/ping`` but one, while 8 callers take turns as fast as they can."""
+
+    async def measure(url: str) -> float:
+        async with aiohttp.ClientSession() as client:
+            load = [asyncio.create_task(_turns(client, url)) for _ in range(AT_ONCE)]
+            times = []
+            while not all(each.done() for each in load):
+                asked = time.perf_counter()
+                async with client.get(f"{url}/ping") as response:
+                    assert response.status == 200
+                times.append(time.perf_counter() - asked)
+                await asyncio.sleep(0.005)
+            await asyncio.gather(*load)
+            return 1000 * statistics.quantiles(times, n=100)[-1]
+
+    with container(SES_TTL_MIN="60") as server:
+        value = asyncio.run(measure(server.url))
+    # The callers share this process with the one who pings: their work is in the figure.
+    return Figure(figure="/ping under load, 99th percentile", value=value, unit="ms", bar=5, better="lower")
 
 
 def growth_of_cpu() -> Figure:

@@ -13,11 +13,13 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Mapping
 from contextlib import suppress
 from types import FrameType
 
 import tenacity
 
+from container import cuda
 from container.server import WRONG_CONFIGURATION
 
 logger = logging.getLogger(__name__)
@@ -30,8 +32,9 @@ LONGEST_PAUSE_SECONDS = 30
 class Supervisor:
     """Runs one command until it ends by itself with status 0, is told to stop, or has died too often."""
 
-    def __init__(self, command: list[str], *, max_restarts: int) -> None:
+    def __init__(self, command: list[str], environment: Mapping[str, str], *, max_restarts: int) -> None:
         self._command = command
+        self._environment = environment
         self._max_restarts = max_restarts
         self._process: subprocess.Popen[bytes] | None = None
         self._stopping = threading.Event()
@@ -55,7 +58,7 @@ class Supervisor:
         if self._stopping.is_set():
             return 0
         # A session of its own: what the server leaves behind when it dies can be ended with it.
-        self._process = subprocess.Popen(self._command, start_new_session=True)
+        self._process = subprocess.Popen(self._command, env=self._environment, start_new_session=True)
         status = self._process.wait()
         with suppress(ProcessLookupError):
             os.killpg(self._process.pid, signal.SIGKILL)
@@ -74,4 +77,6 @@ class Supervisor:
 
 def supervise(*, max_restarts: int) -> int:
     """Keep ``python -m container run`` running; gives the exit status."""
-    return Supervisor([sys.executable, "-m", "container", "run"], max_restarts=max_restarts).run()
+    cuda.run_aws_step()
+    command = [sys.executable, "-m", "container", "run"]
+    return Supervisor(command, cuda.with_compatibility(os.environ), max_restarts=max_restarts).run()

@@ -121,6 +121,14 @@ def is_ready(container: Container) -> bool:
         return False
 
 
+def is_back(container: Container) -> bool:
+    """Whether a container that may be down answers again."""
+    try:
+        return container.ping() == 200
+    except OSError:
+        return False
+
+
 def wait_until(condition: Callable[[], bool], seconds: float = 20) -> None:
     """Poll another process; fails loudly when it never gets there."""
     deadline = time.monotonic() + seconds

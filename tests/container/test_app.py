@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import signal
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -105,6 +106,7 @@ def test_a_session_can_be_regenerated_edited_and_resent(echo: Container) -> None
         (None, b"{", "should be a JSON object, got 1 bytes that are not JSON"),
         (None, b"[1]", "should be a JSON object, got [1]"),
         (None, b"\xff\xfe", "not JSON"),
+        (None, b'{"inputs": "\\ud800"}', "not JSON"),
         (None, {}, "exactly one of 'inputs', 'messages', 'prompt', got none"),
         (None, {"input": "x"}, "did you mean 'inputs'?"),
         (None, {"inputs": "x", "prompt": "y"}, "got 'inputs' and 'prompt'"),
@@ -184,6 +186,51 @@ def test_a_caller_who_leaves_ends_the_generation_and_the_turn_never_was(start: C
     # Were the turn still running, this one would wait 20 s for it.
     answer = container.invoke({"inputs": "b", "parameters": {"max_new_tokens": 3}}, session).json
     assert answer["session"]["turn"] == 1
+
+
+def test_a_turn_that_runs_out_of_time_never_was(start: Callable[..., Container]) -> None:
+    container = start(STICKY_ECHO_TOKEN_S="0.2", TURN_TIMEOUT_S="1")
+    session = container.open()
+    late = container.invoke({"inputs": "a" * 100}, session)
+    assert (late.status, late.code) == (503, "engine_unavailable")
+    assert "not complete after 1 s" in late.message
+    begun = container.invoke({"inputs": "a" * 100, "stream": True}, session)
+    *chunks, error = [line for line in begun.body.decode().split("\n") if line]
+    assert len(chunks) > 1
+    assert json.loads(error.removeprefix("data: "))["error"]["code"] == "engine_unavailable"
+    after = container.invoke({"inputs": "b", "parameters": {"max_new_tokens": 2}}, session).json
+    assert after["session"]["turn"] == 1
+
+
+def test_too_many_waiting_turns_are_told_so(start: Callable[..., Container]) -> None:
+    container = start(STICKY_ECHO_TOKEN_S="0.1", SESSION_QUEUE="0")
+    session = container.open()
+    connection = container.connect()
+    body = json.dumps({"inputs": "a" * 80, "stream": True})
+    connection.request("POST", "/invocations", body, {SESSION_ID_HEADER: session})
+    response = connection.getresponse()
+    response.readline()
+    refused = container.invoke({"inputs": "b"}, session)
+    assert (refused.status, refused.code) == (409, "session_busy")
+    assert response.read().endswith(b"data: [DONE]\n\n")
+    connection.close()
+
+
+def test_an_idle_session_expires_without_anyone_calling(start: Callable[..., Container]) -> None:
+    container = start(SES_TTL_MIN="0.01")
+    container.open()
+    expired = re.compile(r'^sticky_sessions_total\{event="expired"\} 1.0$', re.M)
+    wait_until(lambda: expired.search(container.request("GET", "/metrics").body.decode()) is not None, seconds=5)
+
+
+def test_a_shorter_life_can_be_asked_for(echo: Container) -> None:
+    short = echo.invoke({**GREETING, "ttlSeconds": 60}, "NEW_SESSION").json["session"]["expires_at"]
+    longest = echo.invoke({**GREETING, "ttlSeconds": 10**9}, "NEW_SESSION").json["session"]["expires_at"]
+    default = echo.invoke(GREETING, "NEW_SESSION").json["session"]["expires_at"]
+    assert short < default
+    assert longest <= default
+    refused = echo.invoke({**GREETING, "ttlSeconds": 0}, "NEW_SESSION")
+    assert "'ttlSeconds' should be a number above 0, got 0" in refused.message
 
 
 def test_sigterm_lets_the_running_stream_end_whole(start: Callable[..., Container]) -> None:

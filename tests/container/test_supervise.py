@@ -5,7 +5,7 @@ import re
 import signal
 from pathlib import Path
 
-from .conftest import Container, running_container, wait_until
+from .conftest import Container, is_back, running_container, wait_until
 
 
 def server_pid(container: Container) -> int:
@@ -26,13 +26,6 @@ def test_sessions_go_on_after_the_server_was_killed_between_two_turns(tmp_path: 
         assert third["session"]["expires_at"] == second["session"]["expires_at"]
         container.process.send_signal(signal.SIGTERM)
         assert container.process.wait(20) == 0
-
-
-def is_back(container: Container) -> bool:
-    try:
-        return container.ping() == 200
-    except OSError:
-        return False
 
 
 def test_a_server_that_keeps_dying_ends_the_container(tmp_path: Path) -> None:
