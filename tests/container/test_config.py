@@ -1,3 +1,6 @@
+from dataclasses import fields
+from pathlib import Path
+
 import pytest
 
 from container.config import ContainerConfig
@@ -37,3 +40,10 @@ def test_every_problem_is_named_at_once() -> None:
 def test_a_value_of_the_wrong_type_names_its_variable() -> None:
     with pytest.raises(ValueError, match="'MAX_SESSIONS' should be a whole number, got 'many'"):
         ContainerConfig.from_env({"MAX_SESSIONS": "many"})
+
+
+def test_every_setting_is_documented() -> None:
+    text = (Path(__file__).parents[2] / "container" / "README.md").read_text()
+    for each in fields(ContainerConfig):
+        if "env" in each.metadata:
+            assert f"`{each.metadata['env']}`" in text
