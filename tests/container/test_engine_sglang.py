@@ -48,6 +48,13 @@ def sglang(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 
 @pytest.fixture
+def grammars(request: pytest.FixtureRequest, sglang: Container) -> None:
+    """What a JSON schema and a required tool call need of the engine."""
+    if request.node.callspec.params["sglang"] == "0.5.17":
+        pytest.skip("SGLang 0.5.17 wants pinned memory for grammars, which torch has beside a GPU only")
+
+
+@pytest.fixture
 def client(sglang: Container) -> Iterator[openai.OpenAI]:
     with openai.OpenAI(base_url=f"http://127.0.0.1:{sglang.port}/v1", api_key="none", max_retries=0) as client:
         yield client
@@ -67,7 +74,7 @@ def test_every_earlier_token_is_cached_and_the_conversation_remembered(sglang: C
 
 def test_bad_sampling_values_are_the_callers_and_harm_nothing(sglang: Container) -> None:
     session = sglang.open()
-    bad = sglang.invoke({"inputs": "x", "parameters": {"regex": "(unclosed"}}, session)
+    bad = sglang.invoke({"inputs": "x", "parameters": {"max_new_tokens": 2, "min_new_tokens": 3}}, session)
     assert bad.status == 400, bad.body
     assert sglang.invoke({"inputs": "x", "parameters": {"max_new_tokens": 2}}, session).json["session"]["turn"] == 1
 
@@ -136,6 +143,7 @@ def test_openai_choices_logprobs_and_stop(client: openai.OpenAI) -> None:
     assert all("three" not in (each.message.content or "") for each in answer.choices)
 
 
+@pytest.mark.usefixtures("grammars")
 def test_openai_json_schema(client: openai.OpenAI) -> None:
     schema = {
         "type": "object",
@@ -153,6 +161,7 @@ def test_openai_json_schema(client: openai.OpenAI) -> None:
     assert json.loads(answer.choices[0].message.content or "").keys() == {"city", "size"}
 
 
+@pytest.mark.usefixtures("grammars")
 @pytest.mark.parametrize("stream", [False, True], ids=["whole", "stream"])
 def test_tools_in_a_session(sglang: Container, stream: bool) -> None:
     """A required tool call, the tool's answer, and what follows: on the session's tokens."""
