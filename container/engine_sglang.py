@@ -7,7 +7,6 @@ of an open session outlives other cache entries and can still be evicted, so tha
 from __future__ import annotations
 
 import asyncio
-import json
 import logging
 import os
 from argparse import ArgumentParser
@@ -21,22 +20,20 @@ from typing import Any
 import psutil
 import sglang
 import torch
-from fastapi.responses import StreamingResponse
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
-from pydantic import BaseModel, ValidationError
-from sagemaker_sticky_protocol import SSE_DONE, ErrorCode
+from sagemaker_sticky_protocol import ErrorCode
 from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, CompletionRequest
 from sglang.srt.entrypoints.openai.serving_chat import OpenAIServingChat
 from sglang.srt.entrypoints.openai.serving_completions import OpenAIServingCompletion
 from sglang.srt.managers.io_struct import CloseSessionReqInput
 from sglang.srt.server_args import ServerArgs, prepare_server_args
 
-from container import logs
+from container import logs, openai_sglang
 from container.arguments import Machine, check_known, command_line, defaults, model_path
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, OpenAICall, Usage
-from container.errors import ServerError, invalid, nearest, shown
+from container.errors import ServerError, invalid
 from container.tokenizer import HuggingFaceTokenizer
 
 logger = logging.getLogger(__name__)
@@ -145,11 +142,11 @@ class SGLangEngine:
     def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
         """SGLang's own OpenAI side: its request models, template, tool-call and reasoning parsers."""
         kind, serving = (ChatCompletionRequest, self._chat) if call.chat else (CompletionRequest, self._completions)
-        request = _read_openai(kind, call)
-        recorder = _Recorder(self._engine.tokenizer_manager, call)
+        request = openai_sglang.read_request(kind, call)
+        recorder = openai_sglang.Recorder(self._engine.tokenizer_manager, call)
         serving = copy(serving)
         serving.tokenizer_manager = recorder
-        return _openai_events(serving, request, recorder)
+        return openai_sglang.events(serving, request, recorder)
 
     async def release(self, session_id: str) -> None:
         """Dereference the session's KV: from now on it is evicted like any other."""
@@ -169,123 +166,6 @@ class SGLangEngine:
         """End the child processes."""
         if hasattr(self, "_engine"):
             self._engine.shutdown()
-
-
-class _Recorder:
-    """Stands where SGLang's OpenAI side expects the tokenizer manager: puts a transcript in, writes tokens down."""
-
-    def __init__(self, manager: Any, call: OpenAICall) -> None:
-        self._manager = manager
-        self._call = call
-        self._ids: list[int] = []
-        self._running: AsyncGenerator[dict[str, Any], None] | None = None
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._manager, name)
-
-    async def generate_request(self, request: Any, http: Any = None) -> AsyncGenerator[dict[str, Any], None]:
-        if self._call.input_ids is not None:
-            request.text, request.input_ids = None, self._call.input_ids.tolist()
-            request.session_id, request.routed_dp_rank = self._call.session_id, self._call.rank
-        self._running = self._manager.generate_request(request, http)
-        async for raw in self._running:
-            # Of several choices none is a transcript's: those come without a session.
-            self._ids.extend(raw["output_ids"] if isinstance(raw, dict) else ())
-            yield raw
-
-    def take(self) -> list[int]:
-        """The tokens generated since the last call."""
-        ids, self._ids = self._ids, []
-        return ids
-
-    async def aclose(self) -> None:
-        """Abort what still runs."""
-        if self._running is not None:
-            await self._running.aclose()
-
-
-NOT_FOR_CALLERS = (
-    *("session_id", "session_params", "rid", "input_ids", "routed_dp_rank", "data_parallel_rank", "priority"),
-    *("extra_key", "cache_salt", "bootstrap_host", "bootstrap_port", "bootstrap_room", "disagg_prefill_dp_rank"),
-)
-"""Fields of SGLang's request models that steer the engine: a caller could reach other callers' state with them."""
-
-
-def _read_openai(kind: type[Any], call: OpenAICall) -> Any:
-    known = [name for name in kind.model_fields if name not in NOT_FOR_CALLERS]
-    for name in call.body:
-        if name not in known:
-            raise invalid(f"'{name}' is not a known field here{nearest(name, known)}")
-    if call.session_id is not None and call.body.get("n") not in (None, 1):
-        raise invalid(f"'n' should be 1 in a session, got {shown(call.body['n'])}")
-    try:
-        return kind(**call.body)
-    except ValidationError as problem:
-        first = problem.errors()[0]
-        place = ".".join(str(each) for each in first["loc"]) or "the body"
-        raise invalid(f"'{place}': {first['msg']}, got {shown(first['input'])}") from None
-
-
-async def _openai_events(serving: Any, request: Any, recorder: _Recorder) -> AsyncGenerator[Event, None]:
-    try:
-        response = await serving.handle_request(request, None)
-        if isinstance(response, StreamingResponse):
-            answer: dict[str, Any] = {"role": "assistant", "content": ""}
-            async for line in response.body_iterator:
-                data = str(line).removeprefix("data: ").strip()
-                if data == SSE_DONE:
-                    return
-                body = json.loads(data)
-                _refuse_error(body.get("error"))
-                _add_delta(answer, body)
-                if body.get("usage") is not None and not body["choices"]:
-                    yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
-                else:
-                    yield Event(body=body, token_ids=recorder.take())
-        elif isinstance(response, BaseModel):
-            body = response.model_dump()
-            answer = body["choices"][0].get("message") or {"role": "assistant", "content": ""}
-            yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
-        else:
-            _refuse_error({"code": response.status_code, **json.loads(bytes(response.body))})
-    finally:
-        await recorder.aclose()
-
-
-def _usage(usage: Mapping[str, Any]) -> Usage:
-    cached = (usage.get("prompt_tokens_details") or {}).get("cached_tokens") or 0
-    return Usage(
-        prompt_tokens=usage["prompt_tokens"],
-        completion_tokens=usage.get("completion_tokens") or 0,
-        cached_tokens=cached,
-    )
-
-
-def _refuse_error(error: Mapping[str, Any] | None) -> None:
-    if error is None:
-        return
-    codes = {400: ErrorCode.INVALID_REQUEST, 503: ErrorCode.ENGINE_UNAVAILABLE}
-    status = int(error.get("code") or 500)
-    if status not in codes:
-        raise RuntimeError(f"SGLang answered {error}")
-    raise ServerError(codes[status], str(error.get("message")))
-
-
-def _add_delta(answer: dict[str, Any], body: Mapping[str, Any]) -> None:
-    """Add what one chunk of a stream says to the message that the stream spells."""
-    for choice in body["choices"][:1]:
-        delta = choice.get("delta", {})
-        for name in ("content", "reasoning_content"):
-            if delta.get(name):
-                answer[name] = (answer.get(name) or "") + delta[name]
-        for part in delta.get("tool_calls") or ():
-            calls = answer.setdefault("tool_calls", [])
-            function = part["function"]
-            if part["index"] >= len(calls):
-                calls.append({"id": part["id"], "type": "function", "function": {"name": "", "arguments": ""}})
-            call = calls[part["index"]]["function"]
-            call["name"] += function.get("name") or ""
-            call["arguments"] += function.get("arguments") or ""
 
 
 def _chunk(raw: Mapping[str, Any]) -> Chunk:
