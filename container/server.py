@@ -124,13 +124,13 @@ class Server:
             loop.add_signal_handler(number, self._begin_drain)
 
     def _begin_drain(self) -> None:
-        self._tasks.append(asyncio.create_task(self.drain()))
+        # At once, not in the task: a request in the same round of the loop is refused already.
+        if not self.draining:
+            self.draining = True
+            self._tasks.append(asyncio.create_task(self._drain()))
 
-    async def drain(self) -> None:
-        """Refuse what is new, wait for the running turns, stop."""
-        if self.draining:
-            return
-        self.draining = True
+    async def _drain(self) -> None:
+        """Wait for the running requests, then stop; what is new is refused meanwhile."""
         with suppress(TimeoutError):
             await asyncio.wait_for(self._idle.wait(), self.config.drain_seconds)
         self._stop()
