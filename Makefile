@@ -6,13 +6,13 @@ BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help setup runtime demo emulator test check synth
+.PHONY: help setup runtime demo emulator test check synth rehearse
 
 help:            ## What can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
 
 setup: runtime   ## Everything: what a conversation takes, tools, tests, the CDK
-	@scripts/setup.sh tools
+	@scripts/setup.sh tools $(ENGINE)
 
 runtime:
 	@scripts/setup.sh runtime $(ENGINE)
@@ -27,7 +27,10 @@ test: setup      ## Every test: units, contract on the echo engine and on SGLang
 	@python -m pytest $(if $(filter echo,$(ENGINE)),-m "not sglang")
 
 check: setup     ## ruff, mypy, import-linter
-	@ruff check . && ruff format --check . && mypy && lint-imports
+	@ruff check . && ruff format --check . && mypy && lint-imports && hadolint container/Dockerfile
 
 synth: setup     ## The CloudFormation template, into cdk.out
 	@cdk synth --quiet
+
+rehearse: setup  ## cdk bootstrap, deploy, smoke, change, destroy against an account on loopback
+	@python -m tests.rehearsal

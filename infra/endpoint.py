@@ -1,4 +1,4 @@
-"""The SageMaker endpoint: image, execution role, Model, EndpointConfig and Endpoint.
+"""The SageMaker endpoint: image, execution role, Model, EndpointConfig, alarms and Endpoint.
 
 The CDK's experimental L2 knows neither routing, AMI versions, download timeouts nor uncompressed model data, and gives
 its role full access: hence the L1 classes. Model and EndpointConfig carry no name of their own, because an update
@@ -7,23 +7,29 @@ replaces both and a fixed name would collide with itself.
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
-from aws_cdk import Stack
+from aws_cdk import RemovalPolicy, Stack
+from aws_cdk import aws_cloudwatch as cloudwatch
+from aws_cdk import aws_ecr as ecr
 from aws_cdk import aws_iam as iam
+from aws_cdk import aws_logs as logs
 from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.aws_ecr_assets import DockerImageAsset, Platform
 from constructs import Construct
 
+from infra.checks import PATTERNS
 from infra.config import InfraConfig
+from infra.deployment import deployment_config
+from infra.metrics import EndpointMetrics, container_namespace
+from infra.observability import Alarms
+from infra.role import ExecutionRole
+from infra.variant import VARIANT_NAME, data_capture, production_variant
 
 REPOSITORY = Path(__file__).resolve().parents[1]
-VARIANT_NAME = "AllTraffic"
-"""Stable, because autoscaling and metrics are bound to it."""
 INVOKE_ACTIONS = ["sagemaker:InvokeEndpoint", "sagemaker:InvokeEndpointWithResponseStream"]
 """The two runtime calls that take a session id; each has an IAM action of its own."""
-METRIC_NAMESPACES = ["AWS/SageMaker", "/aws/sagemaker/Endpoints"]
-"""Where SageMaker publishes an endpoint's invocation and instance metrics."""
 
 
 def container_image(
@@ -54,27 +60,53 @@ class StickyEndpoint(Construct):
     Attributes:
         role: What SageMaker and the container may do.
         endpoint: The endpoint itself, for what must depend on it.
-        endpoint_name: Its name, a token unless the configuration fixes it.
+        endpoint_name: Its name.
+        endpoint_config_name: The name of the configuration that it should run, which SageMaker makes.
         endpoint_arn: Its ARN.
+        metrics: All its metrics.
+        alarms: Its alarms.
     """
 
     def __init__(self, scope: Construct, id: str, *, config: InfraConfig) -> None:
         super().__init__(scope, id)
-        image = container_image(self, base_image=config.base_image)
-        self.role = self._execution_role(config, image)
-        model = self._model(config, image)
-        endpoint_config = sagemaker.CfnEndpointConfig(
-            self, "EndpointConfig", production_variants=[_variant(config, model.attr_model_name)]
+        stack = Stack.of(self)
+        self.endpoint_name = _endpoint_name(config, stack)
+        namespace = container_namespace(stack.stack_name)
+        self.metrics = EndpointMetrics(endpoint_name=self.endpoint_name, variant_name=VARIANT_NAME, namespace=namespace)
+        # SageMaker would make it itself, keep it for ever, and leave it behind.
+        log_group = logs.CfnLogGroup(
+            self,
+            "Log",
+            log_group_name=f"/aws/sagemaker/Endpoints/{self.endpoint_name}",
+            retention_in_days=config.log_retention_days,
         )
+        log_group.apply_removal_policy(RemovalPolicy.DESTROY)
+        image_uri, repository = self._image(config)
+        self.role = ExecutionRole(
+            self, "ExecutionRole", config=config, endpoint_name=self.endpoint_name, repository=repository
+        )
+        model = self._model(config, image_uri, namespace)
+        endpoint_config = sagemaker.CfnEndpointConfig(
+            self,
+            "EndpointConfig",
+            production_variants=[production_variant(config, model.attr_model_name)],
+            data_capture_config=data_capture(config),
+            kms_key_id=config.volume_kms_key_arn,
+        )
+        self.endpoint_config_name = endpoint_config.attr_endpoint_config_name
+        self.alarms = Alarms(self, "Alarms", config=config, metrics=self.metrics)
         self.endpoint = sagemaker.CfnEndpoint(
             self,
             "Endpoint",
-            endpoint_name=config.endpoint_name,
-            endpoint_config_name=endpoint_config.attr_endpoint_config_name,
-            # An update must not undo what autoscaling chose; without autoscaling, the new count is the one meant.
+            endpoint_name=self.endpoint_name,
+            endpoint_config_name=self.endpoint_config_name,
+            deployment_config=deployment_config(config, self.alarms.rollback),
+            # An update must not undo what autoscaling chose: true wherever there is scaling. Without it, the new count
+            # is the one meant.
             retain_all_variant_properties=config.autoscales,
         )
-        self.endpoint_name = self.endpoint.attr_endpoint_name
+        # Gone before its log, which it would make anew, and before what lets its instances write.
+        self.endpoint.node.add_dependency(log_group, self.role.node.find_child("DefaultPolicy"))
         # Ref and not a formatted ARN: SageMaker writes the name in lower case there, and IAM compares letters exactly.
         self.endpoint_arn = self.endpoint.ref
 
@@ -82,85 +114,79 @@ class StickyEndpoint(Construct):
         """Let ``grantee`` call this endpoint, streamed or not, and nothing else."""
         return iam.Grant.add_to_principal(grantee=grantee, actions=INVOKE_ACTIONS, resource_arns=[self.endpoint_arn])
 
-    def _execution_role(self, config: InfraConfig, image: DockerImageAsset) -> iam.Role:
-        role = iam.Role(
-            self,
-            "ExecutionRole",
-            assumed_by=iam.ServicePrincipal("sagemaker.amazonaws.com"),
-            description="Pulls the image, writes logs and metrics, reads the model.",
-        )
-        # Pulls from the image's repository. It also adds ecr:GetAuthorizationToken on "*": that call names no resource.
-        image.repository.grant_pull(role)
-        statements = [_write_logs(self, config.endpoint_name), _write_metrics()]
-        if config.model_in_s3:
-            statements += _read_model(self, config.model)
-        for statement in statements:
-            role.add_to_policy(statement)
-        return role
+    def metric_invocations(self) -> cloudwatch.Metric:
+        """Calls a minute."""
+        return self.metrics.invocation("Invocations")
 
-    def _model(self, config: InfraConfig, image: DockerImageAsset) -> sagemaker.CfnModel:
-        source = sagemaker.CfnModel.ModelDataSourceProperty(
-            s3_data_source=sagemaker.CfnModel.S3DataSourceProperty(
-                s3_uri=config.model,
-                s3_data_type="S3Prefix",
-                compression_type="None",
-            )
+    def metric_latency(self, statistic: str = "p90") -> cloudwatch.Metric:
+        """How long the container takes, in microseconds."""
+        return self.metrics.invocation("ModelLatency", statistic=statistic)
+
+    def metric_overhead(self, statistic: str = "p90") -> cloudwatch.Metric:
+        """What SageMaker adds to that, in microseconds."""
+        return self.metrics.invocation("OverheadLatency", statistic=statistic)
+
+    def metric_model_errors(self) -> cloudwatch.MathExpression:
+        """Share of calls that fail in the container, in percent."""
+        return self.metrics.model_error_percent()
+
+    def metric_first_token(self, statistic: str = "p90") -> cloudwatch.Metric:
+        """How long a turn waits for its first token, in seconds."""
+        return self.metrics.container("TimeToFirstToken", statistic=statistic)
+
+    def metric_open_sessions(self) -> cloudwatch.Metric:
+        """Open sessions on the fullest instance."""
+        return self.metrics.container("OpenSessions", statistic="Maximum")
+
+    def metric_gpu_memory(self) -> cloudwatch.Metric:
+        """GPU memory in use on the fullest instance, in percent, a hundred for each GPU."""
+        return self.metrics.instance("GPUMemoryUtilization", statistic="Maximum")
+
+    def _model(self, config: InfraConfig, image_uri: str, namespace: str) -> sagemaker.CfnModel:
+        vpc = sagemaker.CfnModel.VpcConfigProperty(
+            subnets=list(config.subnet_ids), security_group_ids=list(config.security_group_ids)
         )
         model = sagemaker.CfnModel(
             self,
             "Model",
             execution_role_arn=self.role.role_arn,
+            enable_network_isolation=config.enable_network_isolation,
+            vpc_config=vpc if config.subnet_ids else None,
             primary_container=sagemaker.CfnModel.ContainerDefinitionProperty(
-                image=image.image_uri,
-                environment=config.environment(),
-                model_data_source=source if config.model_in_s3 else None,
+                image=image_uri,
+                environment=config.environment(metrics_namespace=namespace),
+                model_data_source=_model_data(config.model) if config.model_in_s3 else None,
             ),
         )
-        # With the role comes its policy: SageMaker checks the image and the model data as it makes the Model.
-        model.node.add_dependency(self.role)
+        # The policy and not only the role: SageMaker checks the image and the model data as it makes the Model.
+        model.node.add_dependency(self.role.node.find_child("DefaultPolicy"))
         return model
 
-
-def _variant(config: InfraConfig, model_name: str) -> sagemaker.CfnEndpointConfig.ProductionVariantProperty:
-    return sagemaker.CfnEndpointConfig.ProductionVariantProperty(
-        variant_name=VARIANT_NAME,
-        model_name=model_name,
-        instance_type=config.instance_type,
-        initial_instance_count=config.min_instances,
-        initial_variant_weight=1,
-        inference_ami_version=config.inference_ami_version,
-        container_startup_health_check_timeout_in_seconds=config.container_startup_health_check_timeout_in_seconds,
-        model_data_download_timeout_in_seconds=config.model_data_download_timeout_in_seconds,
-        routing_config=sagemaker.CfnEndpointConfig.RoutingConfigProperty(routing_strategy=config.routing_strategy),
-    )
-
-
-def _write_logs(scope: Construct, endpoint_name: str | None) -> iam.PolicyStatement:
-    # A name that CloudFormation makes is known only after the role is needed: then it is the prefix of all endpoints.
-    name = endpoint_name or ""
-    log_group = f"/aws/sagemaker/Endpoints/{name}*"
-    return iam.PolicyStatement(
-        actions=["logs:CreateLogGroup", "logs:CreateLogStream", "logs:DescribeLogStreams", "logs:PutLogEvents"],
-        resources=[Stack.of(scope).format_arn(service="logs", resource=f"log-group:{log_group}")],
-    )
+    def _image(self, config: InfraConfig) -> tuple[str, ecr.IRepository]:
+        if not config.image_uri:
+            image = container_image(self, base_image=config.base_image)
+            return image.image_uri, image.repository
+        registry, _, name = config.image_uri.partition("/")
+        account, _, _, region = registry.split(".")[:4]
+        name = re.split("[:@]", name)[0]
+        arn = Stack.of(self).format_arn(
+            service="ecr", region=region, account=account, resource="repository", resource_name=name
+        )
+        repository = ecr.Repository.from_repository_attributes(
+            self, "Repository", repository_arn=arn, repository_name=name
+        )
+        return config.image_uri, repository
 
 
-def _write_metrics() -> iam.PolicyStatement:
-    return iam.PolicyStatement(
-        actions=["cloudwatch:PutMetricData"],
-        resources=["*"],  # the call names no resource; its namespace is what can be held
-        conditions={"StringEquals": {"cloudwatch:namespace": METRIC_NAMESPACES}},
-    )
+def _endpoint_name(config: InfraConfig, stack: Stack) -> str:
+    # Lower case, as SageMaker writes names in ARNs.
+    name = config.endpoint_name or stack.stack_name.lower()
+    pattern, meaning = PATTERNS["endpoint_name"]
+    if not re.fullmatch(pattern, name):
+        raise ValueError(f"'endpoint_name' should be given, as the stack's name {name!r} is not {meaning}")
+    return name
 
 
-def _read_model(scope: Construct, uri: str) -> list[iam.PolicyStatement]:
-    bucket, _, prefix = uri.removeprefix("s3://").partition("/")
-    bucket_arn = f"arn:{Stack.of(scope).partition}:s3:::{bucket}"
-    return [
-        iam.PolicyStatement(actions=["s3:GetObject"], resources=[f"{bucket_arn}/{prefix}*"]),
-        iam.PolicyStatement(
-            actions=["s3:ListBucket"],
-            resources=[bucket_arn],
-            conditions={"StringLike": {"s3:prefix": [f"{prefix}*"]}},
-        ),
-    ]
+def _model_data(uri: str) -> sagemaker.CfnModel.ModelDataSourceProperty:
+    source = sagemaker.CfnModel.S3DataSourceProperty(s3_uri=uri, s3_data_type="S3Prefix", compression_type="None")
+    return sagemaker.CfnModel.ModelDataSourceProperty(s3_data_source=source)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from aws_cdk import Duration, Stack
+from aws_cdk import Duration, Stack, TimeZone
 from aws_cdk import aws_applicationautoscaling as autoscaling
 from aws_cdk import aws_iam as iam
 from constructs import Construct
 
 from infra.config import InfraConfig
-from infra.endpoint import VARIANT_NAME, StickyEndpoint
+from infra.endpoint import StickyEndpoint
+from infra.variant import VARIANT_NAME
 
 
 class ConcurrencyScaling(Construct):
-    """Target tracking between ``min_instances`` and ``max_instances``.
+    """Target tracking between ``min_instances`` and ``max_instances``, and other bounds on schedule.
 
     A turn that streams for a minute is one invocation but a minute of work: so the metric is concurrent requests, which
     count a stream until its last token, at a resolution of 10 seconds, and not invocations.
@@ -39,8 +40,16 @@ class ConcurrencyScaling(Construct):
             ),
             target_value=config.target_concurrent_requests_per_instance,
             scale_out_cooldown=Duration.seconds(config.scale_out_cooldown_seconds),
-            scale_in_cooldown=Duration.seconds(config.scale_in_cooldown_seconds),
+            scale_in_cooldown=Duration.seconds(config.scale_in_pause_seconds),
         )
+        for number, schedule in enumerate(config.schedules, start=1):
+            target.scale_on_schedule(
+                f"Schedule{number}",
+                schedule=autoscaling.Schedule.expression(f"cron({schedule.cron})"),
+                min_capacity=schedule.min_instances,
+                max_capacity=schedule.max_instances,
+                time_zone=TimeZone.of(schedule.timezone),
+            )
 
 
 def _service_linked_role(scope: Construct) -> iam.IRole:

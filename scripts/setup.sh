@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Usage: scripts/setup.sh runtime|tools sglang|echo
+# Usage: scripts/setup.sh runtime|tools sglang|echo, or scripts/setup.sh images
 # Fills .venv: "runtime" is what a conversation on this machine takes, "tools" what tests, checks and the CDK take.
+# "images" installs Debian's podman and its kin, for CI: they build and run the container's image without a daemon.
 # A part that is already there, for the same requirement files, costs nothing.
 set -euo pipefail
 cd "$(dirname "$0")/.."
@@ -64,5 +65,12 @@ case "${1:-} ${2:-}" in
       $PIP install --no-deps --target .venv/sglang-0.5.17 -r requirements-cpu-0.5.17.txt
       mark_done sglang-0.5.17 requirements-cpu-0.5.17.txt
     fi ;;
-  *) echo "usage: scripts/setup.sh runtime|tools sglang|echo" >&2; exit 2 ;;
+  "images ")
+    if [ -n "$(.venv/bin/python -m tests.rehearsal.tools)" ]; then
+      say "installing what builds and runs images (Debian's packages, as root)"
+      apt-get update -qq
+      DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
+        $(.venv/bin/python -m tests.rehearsal.tools) >/dev/null
+    fi ;;
+  *) echo "usage: scripts/setup.sh runtime|tools sglang|echo, or images" >&2; exit 2 ;;
 esac

@@ -55,5 +55,5 @@ def test_cdk_synth_needs_neither_account_nor_docker_and_the_command_line_wins(tm
 def test_cdk_synth_says_what_is_wrong_in_one_line(tmp_path):
     done = cdk_synth("-c", "min_instances=0", output=tmp_path)
     assert done.returncode != 0
-    assert "Not a valid configuration: 'min_instances' should be from 1 to 10000, got 0\n" in done.stderr
+    assert "Not a valid configuration: 'min_instances' should be from 1 to 10000, got 0: scaling to zero" in done.stderr
     assert "Traceback" not in done.stderr

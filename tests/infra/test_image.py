@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -67,6 +69,30 @@ def test_an_edit_elsewhere_leaves_the_image(tree, repository_hash, path):
 def test_an_edit_of_what_the_image_holds_changes_it(tree, repository_hash, path):
     edit(tree / path)
     assert container_image(Stack(), directory=tree).asset_hash != repository_hash
+
+
+def hash_in_a_process(tree: Path) -> str:
+    """The image's hash as a process of its own finds it, which has nothing remembered."""
+    imports = "from aws_cdk import Stack; from infra.endpoint import container_image"
+    script = f"{imports}; print(container_image(Stack()).asset_hash)"
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tree, text=True, capture_output=True, timeout=60, check=True
+    )
+    return done.stdout.strip()
+
+
+@pytest.mark.parametrize(
+    ("paths", "same"),
+    [
+        (["infra/config.py", "tests/infra/test_image.py"], True),
+        (["container/config.py"], False),
+        (["client/sagemaker_sticky_protocol.py"], False),
+    ],
+)
+def test_another_process_sees_the_same(tree, repository_hash, paths, same):
+    for path in paths:
+        edit(tree / path)
+    assert (hash_in_a_process(tree) == repository_hash) == same
 
 
 def test_the_build_sees_what_the_allow_list_names_and_nothing_else(tmp_path):

@@ -2,7 +2,7 @@ import pytest
 from aws_cdk import Stack
 from aws_cdk.assertions import Template
 
-from infra.config import InfraConfig
+from infra.config import InfraConfig, Schedule
 from infra.stack import StickyStack
 
 
@@ -20,10 +20,7 @@ def test_capacity_is_bounded(template):
 
 def test_the_target_is_the_endpoints_one_variant(template):
     (target,) = template.find_resources("AWS::ApplicationAutoScaling::ScalableTarget").values()
-    (endpoint,) = template.find_resources("AWS::SageMaker::Endpoint")
-    assert target["Properties"]["ResourceId"] == {
-        "Fn::Join": ["", ["endpoint/", {"Fn::GetAtt": [endpoint, "EndpointName"]}, "/variant/AllTraffic"]]
-    }
+    assert target["Properties"]["ResourceId"] == "endpoint/stickysglang/variant/AllTraffic"
 
 
 def test_scaling_comes_after_the_endpoint_and_goes_before_it(template):
@@ -44,7 +41,7 @@ def test_the_policy_tracks_concurrent_requests(template):
                 },
                 "TargetValue": 8,
                 "ScaleOutCooldown": 60,
-                "ScaleInCooldown": 300,
+                "ScaleInCooldown": 1800,
             },
         },
     )
@@ -64,3 +61,21 @@ def test_a_fixed_fleet_has_nothing_that_scales(instances):
     template.resource_count_is("AWS::ApplicationAutoScaling::ScalingPolicy", 0)
     variant = {"ProductionVariants": [{"InitialInstanceCount": instances}]}
     template.has_resource_properties("AWS::SageMaker::EndpointConfig", variant)
+
+
+def test_schedules_change_the_bounds():
+    schedule = Schedule(cron="0 8 ? * MON-FRI *", min_instances=2, max_instances=6, timezone="Europe/Berlin")
+    template = Template.from_stack(StickyStack(Stack(), "Sticky", config=InfraConfig(schedules=(schedule,))))
+    template.has_resource_properties(
+        "AWS::ApplicationAutoScaling::ScalableTarget",
+        {
+            "ScheduledActions": [
+                {
+                    "ScalableTargetAction": {"MinCapacity": 2, "MaxCapacity": 6},
+                    "Schedule": "cron(0 8 ? * MON-FRI *)",
+                    "Timezone": "Europe/Berlin",
+                    "ScheduledActionName": "Schedule1",
+                }
+            ]
+        },
+    )

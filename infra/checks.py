@@ -1,0 +1,238 @@
+"""What is refused at synth, before anything is built or sent.
+
+Each rule says what is wrong, what was given and what is allowed. The rules of one field alone are data; the functions
+below hold what several fields must agree on.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
+from difflib import get_close_matches
+from typing import TYPE_CHECKING
+
+from infra import cuda
+from infra.instance_types import INSTANCE_TYPES
+
+if TYPE_CHECKING:
+    from infra.config import InfraConfig
+
+BOUNDS: dict[str, tuple[float, float]] = {
+    "model_size_gib": (0.001, 10_000),
+    "volume_size_in_gb": (1, 512),
+    "container_startup_health_check_timeout_in_seconds": (60, 3600),
+    "model_data_download_timeout_in_seconds": (60, 3600),
+    "prefix_length": (1024, 65536),
+    "prefix_concurrency_threshold": (1, 1024),
+    "min_instances": (1, 10_000),
+    "max_instances": (1, 10_000),
+    "target_concurrent_requests_per_instance": (1, 10_000),
+    "scale_out_cooldown_seconds": (0, 3600),
+    "scale_in_cooldown_seconds": (0, 3600),
+    "deployment_wait_seconds": (0, 3600),
+    "deployment_termination_wait_seconds": (0, 3600),
+    "alarm_first_token_seconds": (0.001, 3600),
+    "data_capture_percent": (1, 100),
+}
+"""Lowest and highest value allowed, by field; as in SageMaker's API model, where it has the field."""
+ALLOWED: dict[str, tuple[str | int, ...]] = {
+    "routing_strategy": ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"),
+    "inference_ami_version": tuple(cuda.AMI_VERSIONS),
+    "deployment_strategy": ("ALL_AT_ONCE", "CANARY", "LINEAR", "ROLLING"),
+    "log_retention_days": (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 3653),
+}
+"""Values allowed, by field."""
+STEP_PERCENT = {"CANARY": (1, 50), "LINEAR": (10, 50), "ROLLING": (5, 50)}
+"""Lowest and highest share of a step, by deployment strategy, as in SageMaker's API model."""
+ARN = r"arn:aws[a-z-]*:{}:[a-z0-9-]+:\d{{12}}:{}"
+PATTERNS = {
+    "account": (r"\d{12}", "the 12 digits of an AWS account"),
+    "region": (r"[a-z]{2}(-[a-z]+)+-\d", "an AWS region such as eu-central-1"),
+    "endpoint_name": (r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", "1 to 63 letters, digits and inner hyphens"),
+    "model": (
+        r"[\w.-]+(/[\w.-]+)?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?",
+        "a model of the Hugging Face hub such as Qwen/Qwen2.5-7B-Instruct, or s3://bucket/prefix/ with a / at the end",
+    ),
+    "image_uri": (
+        r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9][a-z0-9._/-]*(:[\w.-]+|@sha256:[0-9a-f]{64})",
+        "an image in ECR such as 111122223333.dkr.ecr.eu-central-1.amazonaws.com/sticky:1.0-cu130",
+    ),
+    "cuda_version": (r"\d{2}(\.\d)?", "a CUDA version such as 12.9"),
+    "data_capture_s3_uri": (r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?", "s3://bucket/prefix/"),
+    "alarm_topic_arn": (ARN.format("sns", r"[\w-]+"), "the ARN of an SNS topic"),
+    "kms_key_arn": (ARN.format("kms", r"key/(mrk-)?[0-9a-f-]{32,36}"), "the ARN of a KMS key"),
+    "volume_kms_key_arn": (ARN.format("kms", r"key/(mrk-)?[0-9a-f-]{32,36}"), "the ARN of a KMS key"),
+}
+"""Regular expression and its meaning, by field."""
+SECRET_VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|gh[a-z]_[A-Za-z0-9]{20,}|(AKIA|ASIA)[A-Z0-9]{16})\b")
+SECRET_NAME = re.compile(r"(^|_)(token|secret|password|api_key|access_key)$")
+"""Values that are secrets by their look, and engine arguments that hold one by their name."""
+TENSOR_PARALLEL = ("tp_size", "tp", "tensor_parallel_size")
+DATA_PARALLEL = ("dp_size", "dp", "data_parallel_size")
+PIPELINE_PARALLEL = ("pp_size", "pp", "pipeline_parallel_size")
+"""SGLang's names for how many GPUs share or repeat the weights."""
+MEMORY_SHARE = 0.88
+"""Share of a GPU's memory for weights and KV cache, where ``mem_fraction_static`` does not say it."""
+MAX_VARIABLE_BYTES = 1024
+MAX_ENVIRONMENT_BYTES = 32 * 1024
+"""Limits of SageMaker on one key or value, and on the container's environment as a whole."""
+
+
+def problems(config: InfraConfig) -> Iterator[str]:
+    """Everything that is wrong with ``config``."""
+    yield from _fields(config)
+    for rule in (_model, _instances, _gpus, _image, _volume, _deployment, _network, _secrets):
+        yield from rule(config)
+    yield from _environment(config.environment())
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """A hint at the known name that is closest to ``name``, or nothing."""
+    close = get_close_matches(str(name), sorted(str(each) for each in known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""
+
+
+def _fields(config: InfraConfig) -> Iterator[str]:
+    for name, (lowest, highest) in BOUNDS.items():
+        value = getattr(config, name)
+        if value is not None and not lowest <= value <= highest:
+            why = ": scaling to zero needs inference components" if (name, value) == ("min_instances", 0) else ""
+            yield f"'{name}' should be from {lowest:g} to {highest:g}, got {value:g}{why}"
+    for name, allowed in ALLOWED.items():
+        value = getattr(config, name)
+        if value is not None and value not in allowed:
+            yield f"'{name}' should be one of {', '.join(map(str, allowed))}, got {value!r}{nearest(value, allowed)}"
+    for name, (pattern, meaning) in PATTERNS.items():
+        value = getattr(config, name)
+        if value is not None and not re.fullmatch(pattern, value, re.ASCII) and not SECRET_VALUE.search(value):
+            yield f"'{name}' should be {meaning}, got {value!r}"
+
+
+def _model(config: InfraConfig) -> Iterator[str]:
+    if "model_path" in config.container.engine_arguments:
+        got = config.container.engine_arguments["model_path"]
+        yield f"'engine_arguments' should not hold 'model_path', got {got!r}: set 'model'"
+
+
+def _instances(config: InfraConfig) -> Iterator[str]:
+    low, high = config.min_instances, config.max_instances
+    if high < low:
+        yield f"'max_instances' should be at least 'min_instances' ({low}), got {high}"
+    if config.routing_strategy == "PREFIX_AWARE" and low < 2:
+        yield f"'min_instances' should be at least 2 with 'routing_strategy' PREFIX_AWARE, got {low}"
+    if config.schedules and not config.autoscales:
+        yield f"'schedules' should be empty where nothing scales, as 'min_instances' and 'max_instances' are both {low}"
+    for schedule in config.schedules:
+        if not 1 <= schedule.min_instances <= schedule.max_instances:
+            got = f"{schedule.min_instances} and {schedule.max_instances}"
+            yield f"'schedules': 'min_instances' should be at least 1 and at most 'max_instances', got {got}"
+        if not re.fullmatch(r"\S+( \S+){5}", schedule.cron):
+            yield f"'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got {schedule.cron!r}"
+
+
+def _gpus(config: InfraConfig) -> Iterator[str]:
+    if len(config.fallback_instance_types) > 4:
+        yield f"'fallback_instance_types' should be at most 4, got {len(config.fallback_instance_types)}"
+    counts = {}
+    for names in (TENSOR_PARALLEL, DATA_PARALLEL, PIPELINE_PARALLEL):
+        given = next((name for name in names if name in config.container.engine_arguments), names[0])
+        value = config.container.engine_arguments.get(given, "1")
+        if not re.fullmatch(r"[1-9]\d*", value):
+            yield f"'engine_arguments': '{given}' should be a whole number of GPUs, got {value!r}"
+            return
+        counts[names] = int(value)
+    share, copies = counts[TENSOR_PARALLEL] * counts[PIPELINE_PARALLEL], counts[DATA_PARALLEL]
+    if config.container.engine_arguments.get("enable_dp_attention") == "true":
+        copies = 1  # then data parallelism divides the tensor-parallel GPUs instead of repeating them
+    for name in config.instance_types:
+        kind = INSTANCE_TYPES.get(name)
+        field = "instance_type" if name == config.instance_type else "fallback_instance_types"
+        if kind is None:
+            meaning = "a GPU type that SGLang runs on, such as ml.g5.2xlarge"
+            yield f"'{field}' should be {meaning}, got {name!r}{nearest(name, INSTANCE_TYPES)}"
+            continue
+        if share * copies > kind.gpus:
+            got = f"tp {counts[TENSOR_PARALLEL]} x dp {copies} x pp {counts[PIPELINE_PARALLEL]} = {share * copies}"
+            yield f"'engine_arguments' should use at most the {kind.gpus} GPUs of {name}, got {got}"
+        yield from _memory(config, name, share)
+
+
+def _memory(config: InfraConfig, name: str, share: int) -> Iterator[str]:
+    """Whether the weights fit ``share`` GPUs of this type."""
+    if config.model_size_gib is None:
+        return
+    kind = INSTANCE_TYPES[name]
+    text = config.container.engine_arguments.get("mem_fraction_static", str(MEMORY_SHARE))
+    fraction = float(text) if re.fullmatch(r"0?\.\d+|1(\.0*)?", text) else MEMORY_SHARE
+    room = kind.gpu_memory_mib / 1024 * fraction * share
+    if config.model_size_gib >= room:
+        where = f"{share} x {kind.gpu} of {name}, which leave {room:.1f} GiB"
+        advice = "raise 'tp_size' or take a larger type"
+        yield f"'model_size_gib' should fit {where}, got {config.model_size_gib:g}: {advice}"
+
+
+def _image(config: InfraConfig) -> Iterator[str]:
+    if config.image_uri and config.base_image:
+        yield f"'base_image' should be null with 'image_uri', which is built already, got {config.base_image!r}"
+    if config.cuda_version and not re.fullmatch(PATTERNS["cuda_version"][0], config.cuda_version):
+        return
+    image, known = config.image_uri or config.base_image, config.cuda
+    if config.inference_ami_version not in (None, *cuda.AMI_VERSIONS):
+        return
+    if known is None and config.inference_ami_version is None:
+        yield f"'cuda_version' should be given, such as 13.0, because the tag of {image!r} does not say it"
+    elif known is not None and config.ami_version is None:
+        yield f"'cuda_version' should be one that a host image of SageMaker fits (11.0 to 13.x), got {known!r}"
+    elif known is not None and config.ami_version is not None and not cuda.fits(config.ami_version, known):
+        wanted = cuda.ami_version_for(known)
+        yield f"'inference_ami_version' should be {wanted} for CUDA {known}, got {config.ami_version!r}"
+
+
+def _volume(config: InfraConfig) -> Iterator[str]:
+    nvme = [name for name in config.instance_types if name in INSTANCE_TYPES and INSTANCE_TYPES[name].local_nvme]
+    for field in ("volume_size_in_gb", "volume_kms_key_arn"):
+        value = getattr(config, field)
+        if value is not None and nvme:
+            yield f"'{field}' should be null with {nvme[0]}, whose disk is its own NVMe, got {value!r}"
+
+
+def _deployment(config: InfraConfig) -> Iterator[str]:
+    lowest, highest = STEP_PERCENT.get(config.deployment_strategy, (1, 100))
+    if not lowest <= config.deployment_step_percent <= highest:
+        got = f"{config.deployment_step_percent}, with {config.deployment_strategy}"
+        yield f"'deployment_step_percent' should be from {lowest} to {highest}, got {got}"
+
+
+def _network(config: InfraConfig) -> Iterator[str]:
+    if config.enable_network_isolation and not config.model_in_s3:
+        why = "as the hub cannot be reached"
+        yield f"'model' should be in S3 with 'enable_network_isolation', {why}, got {config.model!r}"
+    if config.enable_network_isolation and config.container.hf_token_secret_arn:
+        yield "'hf_token_secret_arn' should be empty with 'enable_network_isolation', as neither can be reached"
+    if bool(config.subnet_ids) != bool(config.security_group_ids):
+        yield "'subnet_ids' and 'security_group_ids' should be given together"
+    for field, prefix in (("subnet_ids", "subnet"), ("security_group_ids", "sg")):
+        for value in getattr(config, field):
+            if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
+                yield f"'{field}' should be ids such as {prefix}-0a1b2c3d, got {value!r}"
+
+
+def _secrets(config: InfraConfig) -> Iterator[str]:
+    """Secrets in plain text; the message does not repeat them."""
+    arguments = config.container.engine_arguments
+    texts = {name: getattr(config, name) for name in (*PATTERNS, "base_image")} | dict(config.tags) | dict(arguments)
+    for name, text in texts.items():
+        if SECRET_VALUE.search(text or "") or (name in arguments and SECRET_NAME.search(name)):
+            yield f"'{name}' should not hold a secret: what is set here stands in the template, for all to read"
+
+
+def _environment(environment: Mapping[str, str]) -> Iterator[str]:
+    for name, value in environment.items():
+        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
+            yield f"environment variable '{name}' should be letters, digits and underscores"
+        size = max(len(name.encode()), len(value.encode()))
+        if size > MAX_VARIABLE_BYTES:
+            yield f"environment variable '{name}' should be at most {MAX_VARIABLE_BYTES} bytes, got {size}"
+    total = sum(len(name.encode()) + len(value.encode()) for name, value in environment.items())
+    if total > MAX_ENVIRONMENT_BYTES:
+        yield f"the container's environment should be at most {MAX_ENVIRONMENT_BYTES} bytes in all, got {total}"

@@ -1,0 +1,141 @@
+"""Reads CDK context: JSON values from cdk.json and stage files, strings from ``-c key=value``."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import MISSING, fields, is_dataclass
+from typing import Any, TypeVar, get_args, get_origin, get_type_hints
+
+from container.config import ContainerConfig
+from infra.checks import nearest
+from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig
+
+T = TypeVar("T")
+
+
+def read_config(context: Mapping[str, Any]) -> InfraConfig:
+    """The deployment that ``context`` describes.
+
+    Keys that are no Python name (``@aws-cdk/...``, ``aws:cdk:...``) are the CDK's own.
+
+    Raises:
+        ValueError: every problem found, in one message.
+    """
+    known = OWN_KEYS | CONTAINER_KEYS
+    given = {key: value for key, value in context.items() if key.isidentifier()}
+    problems = [f"'{key}' is not a setting{nearest(key, known)}" for key in sorted(given.keys() - known)]
+    hints = get_type_hints(ContainerConfig) | get_type_hints(InfraConfig)
+    values = _typed_values({key: given[key] for key in sorted(given.keys() & known)}, hints, problems)
+    own = {key: value for key, value in values.items() if key in OWN_KEYS}
+    container = _built(ContainerConfig, {key: values[key] for key in values.keys() - own.keys()}, problems)
+    config = _built(InfraConfig, own | {"container": container or ContainerConfig()}, problems)
+    if problems or config is None:
+        raise ValueError("; ".join(problems))
+    return config
+
+
+def read(kind: type[T], value: Any) -> T:
+    """A dataclass of ours from an object of names and values, or its JSON.
+
+    Raises:
+        ValueError: every problem found, in one message.
+    """
+    try:
+        items = json.loads(value) if isinstance(value, str) else value
+    except json.JSONDecodeError:
+        items = None
+    if not isinstance(items, Mapping):
+        raise ValueError(f"should be an object of names and values, got {value!r}")
+    hints = get_type_hints(kind)
+    problems = [f"'{key}' is not a setting{nearest(key, hints)}" for key in sorted(items.keys() - hints.keys())]
+    values = _typed_values({key: items[key] for key in items.keys() & hints.keys()}, hints, problems)
+    declared = fields(kind)  # type: ignore[arg-type]
+    missing = [each.name for each in declared if each.name not in items and each.default is MISSING]
+    try:
+        built = kind(**values)
+    except TypeError:
+        problems.append(f"{', '.join(missing)} should be given")
+    except ValueError as error:
+        problems.append(str(error))
+    if problems:
+        raise ValueError("; ".join(problems))
+    return built
+
+
+def _typed_values(given: Mapping[str, Any], hints: Mapping[str, Any], problems: list[str]) -> dict[str, Any]:
+    """The values as the types of their fields; a value that is none is noted as a problem."""
+    values = {}
+    for key, value in given.items():
+        try:
+            values[key] = _typed(value, hints[key])
+        except (TypeError, ValueError) as error:
+            inner = f": {error}" if is_dataclass(_item(hints[key])) and "should" in str(error) else ""
+            problems.append(f"'{key}' should be {_described(hints[key])}, got {value!r}{inner}")
+    return values
+
+
+def _built(kind: type[T], values: Mapping[str, Any], problems: list[str]) -> T | None:
+    """A ``kind`` of these values, or None and its problems noted."""
+    try:
+        return kind(**values)
+    except ValueError as error:
+        problems.append(str(error))
+        return None
+
+
+def _item(hint: Any) -> Any:
+    """The type of a tuple's items, or of what may also be None, or the type itself."""
+    arguments = get_args(hint)
+    return arguments[0] if arguments and get_origin(hint) is not Mapping else hint
+
+
+def _typed(value: Any, hint: Any) -> Any:
+    """``value`` as the type of its field; raises TypeError or ValueError where it is none."""
+    if type(None) in get_args(hint):
+        return None if value is None or value == "" else _typed(value, _item(hint))
+    if hint == Mapping[str, str]:
+        items = json.loads(value) if isinstance(value, str) else value
+        if not isinstance(items, Mapping):
+            raise TypeError
+        # Environment variables are text: true and 4096 become what SGLang reads, an object becomes its JSON.
+        return {str(name): item if isinstance(item, str) else json.dumps(item) for name, item in items.items()}
+    if get_origin(hint) is tuple:
+        return _listed(value, _item(hint))
+    if is_dataclass(hint):
+        return read(hint, value)  # type: ignore[arg-type]
+    if hint is bool:
+        return _switched(value)
+    if isinstance(value, bool) or (hint is str and not isinstance(value, str)):
+        raise TypeError
+    if hint is str:
+        return value
+    number = float(value)
+    if hint is int and not number.is_integer():
+        raise ValueError
+    return int(number) if hint is int else number
+
+
+def _switched(value: Any) -> bool:
+    if isinstance(value, str) and value in ("true", "false"):
+        return value == "true"
+    if not isinstance(value, bool):
+        raise TypeError
+    return value
+
+
+def _listed(value: Any, kind: Any) -> tuple[Any, ...]:
+    """A JSON list, or text with commas between its items."""
+    if isinstance(value, str):
+        value = json.loads(value) if value.startswith("[") else [each.strip() for each in value.split(",") if each]
+    if not isinstance(value, list):
+        raise TypeError
+    return tuple(_typed(each, kind) for each in value)
+
+
+def _described(hint: Any) -> str:
+    item = _item(hint)
+    names = {str: "text", int: "a whole number", float: "a number", bool: "true or false"}
+    if get_origin(hint) is tuple:
+        return "a list of objects" if is_dataclass(item) else "a list of texts"
+    return names.get(item, "an object of names and values") + (" or null" if type(None) in get_args(hint) else "")

@@ -1,0 +1,201 @@
+"""What is refused at synth, and that the message says what is allowed."""
+
+import pytest
+
+from infra.config import InfraConfig, Schedule
+from infra.context import read_config
+
+KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
+TOKEN = "hf_" + "a1B2" * 8
+
+
+def refusal(**settings) -> str:
+    with pytest.raises(ValueError, match="should") as caught:
+        read_config(settings)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "message"),
+    [
+        ("endpoint_name", "a_b", "'endpoint_name' should be 1 to 63 letters, digits and inner hyphens, got 'a_b'"),
+        ("account", "1234", "'account' should be the 12 digits of an AWS account, got '1234'"),
+        ("region", "frankfurt", "'region' should be an AWS region such as eu-central-1, got 'frankfurt'"),
+        (
+            "model",
+            "s3://models/qwen/model.tar.gz",
+            "s3://bucket/prefix/ with a / at the end, got 's3://models/qwen/mod",
+        ),
+        ("model", "s3://models/*/", "s3://bucket/prefix/ with a / at the end, got 's3://models/*/'"),
+        ("model", "", "'model' should be a model of the Hugging Face hub"),
+        ("image_uri", "lmsysorg/sglang:v0.5.23-cu130", "'image_uri' should be an image in ECR such as"),
+        ("inference_ami_version", "al2023", "'inference_ami_version' should be one of al2023-ami-"),
+        ("container_startup_health_check_timeout_in_seconds", 30, "should be from 60 to 3600, got 30"),
+        ("model_data_download_timeout_in_seconds", 3601, "should be from 60 to 3600, got 3601"),
+        ("session_ttl_minutes", 0, "'session_ttl_minutes' should be from 0.01 to 1,440, got 0"),
+        ("turn_timeout_seconds", 4000, "'turn_timeout_seconds' should be from 1 to 3,600, got 4,000"),
+        ("prefix_length", 100, "'prefix_length' should be from 1024 to 65536, got 100"),
+        ("target_concurrent_requests_per_instance", "nan", "should be from 1 to 10000, got nan"),
+        ("scale_in_cooldown_seconds", -1, "'scale_in_cooldown_seconds' should be from 0 to 3600, got -1"),
+        ("deployment_strategy", "CANARI", "got 'CANARI' (did you mean 'CANARY'?)"),
+        ("log_retention_days", 31, "'log_retention_days' should be one of 1, 3, 5"),
+        ("data_capture_s3_uri", "s3://bucket/prefix", "'data_capture_s3_uri' should be s3://bucket/prefix/, got"),
+        ("kms_key_arn", "alias/mine", "'kms_key_arn' should be the ARN of a KMS key, got 'alias/mine'"),
+        ("alarm_topic_arn", "me@example.com", "'alarm_topic_arn' should be the ARN of an SNS topic"),
+        ("engine", "sglnag", "did you mean 'sglang'?"),
+    ],
+)
+def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
+    assert message in refusal(**{key: value})
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        (
+            {"min_instances": 0},
+            "'min_instances' should be from 1 to 10000, got 0: scaling to zero needs inference compon",
+        ),
+        ({"min_instances": 3, "max_instances": 2}, "'max_instances' should be at least 'min_instances' (3), got 2"),
+        (
+            {"routing_strategy": "PREFIX_AWARE"},
+            "'min_instances' should be at least 2 with 'routing_strategy' PREFIX_AWARE, got 1",
+        ),
+        (
+            {"instance_type": "ml.m5.xlarge"},
+            "'instance_type' should be a GPU type that SGLang runs on, such as ml.g5.2xl",
+        ),
+        ({"instance_type": "ml.p3.2xlarge"}, "'instance_type' should be a GPU type that SGLang runs on"),
+        ({"instance_type": "g5.2xlarge"}, "got 'g5.2xlarge' (did you mean 'ml.g5.2xlarge'?)"),
+        ({"fallback_instance_types": "ml.g6.2xlrge"}, "'fallback_instance_types' should be a GPU type"),
+        ({"fallback_instance_types": ["ml.g5.xlarge"] * 5}, "'fallback_instance_types' should be at most 4, got 5"),
+        (
+            {"instance_type": "ml.g5.12xlarge", "engine_arguments": {"tp_size": 4, "dp_size": 2}},
+            "'engine_arguments' should use at most the 4 GPUs of ml.g5.12xlarge, got tp 4 x dp 2 x pp 1 = 8",
+        ),
+        (
+            {
+                "instance_type": "ml.g5.12xlarge",
+                "fallback_instance_types": ["ml.g6.2xlarge"],
+                "engine_arguments": {"tensor_parallel_size": 4},
+            },
+            "at most the 1 GPUs of ml.g6.2xlarge, got tp 4",
+        ),
+        ({"engine_arguments": {"tp_size": "two"}}, "'tp_size' should be a whole number of GPUs, got 'two'"),
+        ({"model_size_gib": 30}, "'model_size_gib' should fit 1 x A10G of ml.g5.2xlarge, which leave 19.7 GiB, got 30"),
+        (
+            {"model_size_gib": 15.2, "engine_arguments": {"mem_fraction_static": 0.5}},
+            "'model_size_gib' should fit 1 x A10G of ml.g5.2xlarge, which leave 11.2 GiB",
+        ),
+        (
+            {"volume_size_in_gb": 100},
+            "'volume_size_in_gb' should be null with ml.g5.2xlarge, whose disk is its own NVMe",
+        ),
+        ({"volume_kms_key_arn": KEY}, "'volume_kms_key_arn' should be null with ml.g5.2xlarge"),
+        ({"enable_network_isolation": True}, "'model' should be in S3 with 'enable_network_isolation'"),
+        ({"subnet_ids": "subnet-00000001"}, "'subnet_ids' and 'security_group_ids' should be given together"),
+        (
+            {"subnet_ids": "default", "security_group_ids": "sg-00000001"},
+            "'subnet_ids' should be ids such as subnet-0a1b2c3d, got",
+        ),
+        (
+            {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"},
+            "'inference_ami_version' should be al2023-ami-sagemaker-inference-gpu-4-1 for CUDA 13.0, got 'al2-ami-",
+        ),
+        (
+            {"base_image": "x:cu126", "inference_ami_version": "al2023-ami-sagemaker-inference-gpu-4-1"},
+            "'inference_ami_version' should be al2-ami-sagemaker-inference-gpu-3-1 for CUDA 12.6",
+        ),
+        (
+            {"base_image": "mine:1"},
+            "'cuda_version' should be given, such as 13.0, because the tag of 'mine:1' does not say",
+        ),
+        ({"base_image": "mine:cu999"}, "'cuda_version' should be one that a host image of SageMaker fits"),
+        (
+            {"image_uri": "111122223333.dkr.ecr.us-east-1.amazonaws.com/sticky:1-cu130", "base_image": "mine:cu130"},
+            "'base_image' should be null with 'image_uri'",
+        ),
+        (
+            {"deployment_strategy": "LINEAR", "deployment_step_percent": 5},
+            "should be from 10 to 50, got 5, with LINEAR",
+        ),
+        (
+            {"engine_arguments": {"model_path": "x"}},
+            "'engine_arguments' should not hold 'model_path', got 'x': set 'model'",
+        ),
+        (
+            {"engine_arguments": {"context-length": 1}},
+            "'SM_SGLANG_CONTEXT-LENGTH' should be letters, digits and undersc",
+        ),
+        ({"engine_arguments": {"a": "x" * 1025}}, "'SM_SGLANG_A' should be at most 1024 bytes, got 1025"),
+        ({"engine_arguments": {f"a{n}": "x" * 1000 for n in range(33)}}, "should be at most 32768 bytes in all, got"),
+        (
+            {
+                "min_instances": 2,
+                "max_instances": 2,
+                "schedules": [{"cron": "x", "min_instances": 1, "max_instances": 2}],
+            },
+            "'schedules' should be empty where nothing scales",
+        ),
+        (
+            {"schedules": [{"cron": "0 8 * * *", "min_instances": 3, "max_instances": 2}]},
+            "'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got '0 8 * * *'",
+        ),
+    ],
+)
+def test_what_cannot_work_together_is_refused(settings, message):
+    assert message in refusal(**settings)
+
+
+@pytest.mark.parametrize(
+    ("settings", "key"),
+    [
+        ({"hf_token_secret_arn": TOKEN}, "hf_token_secret_arn"),
+        ({"engine_arguments": {"api_key": "abc"}}, "api_key"),
+        ({"engine_arguments": {"file_storage_path": TOKEN}}, "file_storage_path"),
+        ({"tags": {"owner": TOKEN}}, "owner"),
+        ({"model": TOKEN}, "model"),
+        ({"base_image": f"{TOKEN}:cu130"}, "base_image"),
+    ],
+)
+def test_a_secret_in_plain_text_is_refused_and_not_repeated(settings, key):
+    message = refusal(**settings)
+    assert f"'{key}' should" in message
+    assert TOKEN not in message
+
+
+def test_engine_arguments_that_only_sound_like_secrets_pass():
+    read_config({"engine_arguments": {"max_total_tokens": 4096, "tokenizer_path": "x", "tokenizer_mode": "auto"}})
+
+
+def test_everything_that_is_wrong_comes_in_one_message():
+    message = refusal(
+        min_instances=0,
+        instance_type="ml.m5.xlarge",
+        routing_strategy="PREFIX_AWARE",
+        enable_network_isolation=True,
+        deployment_strategy="SLOW",
+        subnet_ids="subnet-00000001",
+    )
+    assert message.count(" should ") >= 6
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"instance_type": "ml.g5.12xlarge", "engine_arguments": {"tp": 2, "dp": 2}},
+        {"instance_type": "ml.p5.48xlarge", "engine_arguments": {"tp": 8, "dp": 8, "enable_dp_attention": True}},
+        {"instance_type": "ml.g5.12xlarge", "model_size_gib": 60, "engine_arguments": {"tp_size": 4}},
+        {"model_size_gib": 15.2},
+        {"routing_strategy": "PREFIX_AWARE", "min_instances": 2},
+        {"enable_network_isolation": True, "model": "s3://models/qwen/"},
+        {"deployment_strategy": "ROLLING", "deployment_step_percent": 5},
+    ],
+)
+def test_what_works_is_not_refused(settings):
+    read_config(settings)
+
+
+def test_the_dataclass_checks_itself():
+    with pytest.raises(ValueError, match="'cron' should be six fields"):
+        InfraConfig(schedules=(Schedule(cron="x", min_instances=1, max_instances=2),))
