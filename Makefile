@@ -6,7 +6,7 @@ BIN := $(CURDIR)/.venv/bin
 export PATH := $(BIN):$(PATH)
 export PYTHONPATH := $(CURDIR)
 
-.PHONY: help setup runtime demo emulator test check synth rehearse
+.PHONY: help setup runtime demo emulator test check synth rehearse wheel bench
 
 help:            ## What can be made
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(MAKEFILE_LIST)
@@ -34,3 +34,10 @@ synth: setup     ## The CloudFormation template, into cdk.out
 
 rehearse: setup  ## cdk bootstrap, deploy, smoke, change, destroy against an account on loopback
 	@python -m tests.rehearsal
+
+wheel: setup     ## The client's wheel, installed alone on every Python from 3.10 that is here
+	@python -m scripts.check_wheel
+
+bench: setup     ## Figures of client and server, each beside a peer
+	@scripts/setup.sh peers
+	@python -m benchmarks.client && python -m benchmarks.server $(if $(filter echo,$(ENGINE)),echo)

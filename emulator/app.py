@@ -42,6 +42,7 @@ from emulator.errors import (
     unknown_operation,
 )
 from emulator.eventstream import CONTENT_TYPE, frames, stream_exception
+from emulator.faults import Fault, Faults
 from emulator.router import NoInstance, Router, UnknownSession
 
 DRAINED_BODY_BYTES = 64 * 1024 * 1024
@@ -52,16 +53,19 @@ REQUEST_ID = web.RequestKey("request_id", str)
 logger = logging.getLogger(__name__)
 
 
-def build_app(config: EmulatorConfig, router: Router, urls: Mapping[str, str]) -> web.Application:
+def build_app(
+    config: EmulatorConfig, router: Router, urls: Mapping[str, str], faults: Faults | None = None
+) -> web.Application:
     """The runtime API of one endpoint.
 
     Args:
         config: names, limits and readings.
         router: which instance takes a request.
         urls: the base URL of each instance's container; read at every request, so it may change.
+        faults: what is to go wrong; None: nothing.
     """
     containers = Containers(config, urls)
-    endpoint = _Endpoint(config, router, containers)
+    endpoint = _Endpoint(config, router, containers, faults or Faults())
     app = web.Application(middlewares=[_answer_errors])
     app.cleanup_ctx.append(containers.connected)
     app.router.add_post("/endpoints/{name}/invocations", endpoint.invoke)
@@ -71,7 +75,8 @@ def build_app(config: EmulatorConfig, router: Router, urls: Mapping[str, str]) -
 
 
 class _Endpoint:
-    def __init__(self, config: EmulatorConfig, router: Router, containers: Containers) -> None:
+    def __init__(self, config: EmulatorConfig, router: Router, containers: Containers, faults: Faults) -> None:
+        self._faults = faults
         self._config = config
         self._router = router
         self._containers = containers
@@ -80,16 +85,21 @@ class _Endpoint:
         """InvokeEndpoint."""
         wire.check(request.headers, may_open=True)
         call = await self._admit(request, request.headers.get(SESSION_ID_HEADER))
+        fault = self._meet(call, "invoke")
         with self._router.outstanding(call.instance):
             async with self._containers.ask(call, "/invocations", wire.for_invoke(request.headers)) as answer:
-                content = await self._containers.whole(answer, call.deadline)
+                content = await self._containers.whole(answer, call.deadline, fault)
                 session = self._remember(call, answer.headers)
-                return web.Response(body=content, headers=self._passed_back(answer.headers) | session)
+                headers = self._passed_back(answer.headers) | session
+                if fault.cut_after_bytes is None:
+                    return web.Response(body=content, headers=headers)
+                return await _relay(request, headers, fault.spoil(_in_one(content)))
 
     async def stream(self, request: web.Request) -> web.StreamResponse:
         """InvokeEndpointWithResponseStream."""
         wire.check(request.headers, may_open=False)
         call = await self._admit(request, request.headers.get(SESSION_ID_HEADER))
+        fault = self._meet(call, "stream")
         with self._router.outstanding(call.instance):
             async with self._containers.ask(call, "/invocations", wire.for_stream(request.headers)) as answer:
                 self._remember(call, answer.headers)
@@ -97,7 +107,8 @@ class _Endpoint:
                 if wire.CONTENT_TYPE_HEADER in headers:
                     headers[wire.STREAM_CONTENT_TYPE_HEADER] = headers[wire.CONTENT_TYPE_HEADER]
                 headers[wire.CONTENT_TYPE_HEADER] = CONTENT_TYPE
-                return await _relay(request, headers, self._events(self._containers.chunks(answer)))
+                await self._containers.hold(call, fault)
+                return await _relay(request, headers, self._events(self._containers.chunks(answer), fault))
 
     async def openai(self, request: web.Request) -> web.StreamResponse:
         """The native OpenAI path: no session, no event stream."""
@@ -135,9 +146,23 @@ class _Endpoint:
             raise service_unavailable() from None
         return Call(session_id, instance, content, deadline)
 
-    async def _events(self, chunks: AsyncGenerator[bytes]) -> AsyncGenerator[bytes]:
+    def _meet(self, call: Call, operation: str) -> Fault:
+        """The fault that a call meets, if it is not an answer of its own.
+
+        Raises:
+            AwsError: that answer.
+        """
+        fault = self._faults.take(call.session_id, operation)
+        errors = self._containers.errors
+        refusal = fault.refusal(errors) or self._faults.expiry(call.session_id, errors)
+        if refusal is not None:
+            raise refusal
+        return fault
+
+    async def _events(self, chunks: AsyncGenerator[bytes], fault: Fault) -> AsyncGenerator[bytes]:
+        part_bytes = fault.part_bytes or self._config.part_bytes
         try:
-            async with aclosing(frames(chunks, part_bytes=self._config.part_bytes)) as parts:
+            async with aclosing(frames(fault.spoil(chunks), part_bytes=part_bytes)) as parts:
                 async for part in parts:
                     yield part
         except TimeoutError:
@@ -212,6 +237,10 @@ async def _relay(request: web.Request, headers: dict[str, str], pieces: AsyncGen
         if request.transport is not None:
             request.transport.abort()
     return response
+
+
+async def _in_one(content: bytes) -> AsyncGenerator[bytes]:
+    yield content
 
 
 def _closes(body: bytes) -> bool:

@@ -13,6 +13,7 @@ from aiohttp import web
 
 from emulator.config import EmulatorConfig
 from emulator.errors import ModelErrors
+from emulator.faults import NO_FAULT, Fault
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +36,7 @@ class Containers:
     def __init__(self, config: EmulatorConfig, urls: Mapping[str, str]) -> None:
         self._config = config
         self._urls = urls
-        self._errors = ModelErrors(endpoint=config.endpoint_name, region=config.region)
+        self.errors = ModelErrors(endpoint=config.endpoint_name, region=config.region)
         self._client: aiohttp.ClientSession
 
     async def connected(self, app: web.Application) -> AsyncIterator[None]:
@@ -53,7 +54,7 @@ class Containers:
         Leaving the context closes the connection, so that a caller who is gone ends the work in the container.
         """
         if call.instance not in self._urls:
-            raise self._errors.unreachable()
+            raise self.errors.unreachable()
         try:
             async with asyncio.timeout_at(call.deadline):
                 answer = await self._client.post(
@@ -64,18 +65,26 @@ class Containers:
                     allow_redirects=False,
                 )
         except TimeoutError:
-            raise self._errors.timed_out() from None
+            raise self.errors.timed_out() from None
         except aiohttp.ClientError:
-            raise self._errors.unreachable() from None
+            raise self.errors.unreachable() from None
         try:
             if not 200 <= answer.status < 300:
                 original = (await self.whole(answer, call.deadline)).decode(errors="replace")
-                raise self._errors.from_container(answer.status, original)
+                raise self.errors.from_container(answer.status, original)
             yield answer
         finally:
             answer.close()
 
-    async def whole(self, answer: aiohttp.ClientResponse, deadline: float) -> bytes:
+    async def hold(self, call: Call, fault: Fault) -> None:
+        """Wait as long as ``fault`` says, within the time that a container has."""
+        try:
+            async with asyncio.timeout_at(call.deadline):
+                await asyncio.sleep(fault.delay_seconds)
+        except TimeoutError:
+            raise self.errors.timed_out() from None
+
+    async def whole(self, answer: aiohttp.ClientResponse, deadline: float, fault: Fault = NO_FAULT) -> bytes:
         """The whole body of an answer, by ``deadline`` and within the API's size."""
         content = bytearray()
         try:
@@ -83,11 +92,14 @@ class Containers:
                 async for chunk in answer.content.iter_any():
                     content += chunk
                     if len(content) > self._config.max_body_bytes:
-                        raise self._errors.incomplete(answer.status)
+                        raise self.errors.incomplete(answer.status)
+                await asyncio.sleep(fault.delay_seconds)
         except TimeoutError:
-            raise self._errors.timed_out() from None
+            raise self.errors.timed_out() from None
         except aiohttp.ClientError:
-            raise self._errors.incomplete(answer.status) from None
+            raise self.errors.incomplete(answer.status) from None
+        if fault.break_after_bytes is not None and fault.break_after_bytes <= len(content):
+            raise self.errors.incomplete(answer.status)
         return bytes(content)
 
     async def chunks(self, answer: aiohttp.ClientResponse) -> AsyncGenerator[bytes]:

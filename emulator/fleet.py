@@ -68,7 +68,7 @@ class Fleet:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._end(list(self._instances.values()))
+        await self._end(list(self._instances.values()), grace_seconds=self._config.grace_seconds)
         if self._watchers:
             await asyncio.wait(self._watchers, timeout=SWEEP_SECONDS)
         shutil.rmtree(self._temporary, ignore_errors=True)
@@ -81,7 +81,7 @@ class Fleet:
                 fresh.append(await self._launch())
             await self._until_ready(fresh)
         except BaseException:
-            await self._end(fresh)
+            await self._end(fresh, grace_seconds=self._config.grace_seconds)
             raise
         for instance in fresh:
             self.urls[instance.name] = instance.url
@@ -93,7 +93,16 @@ class Fleet:
 
     async def remove(self, name: str) -> None:
         """Take an instance out of service and stop its container, as scale-in does: its sessions are lost."""
-        await self._end([self._instances[name]])
+        await self._end([self._instances[name]], grace_seconds=self._config.grace_seconds)
+
+    async def kill(self, name: str) -> None:
+        """Let an instance fail: its container dies at once, in the middle of whatever it does."""
+        await self._end([self._instances[name]], grace_seconds=0)
+
+    def drain(self, name: str) -> None:
+        """Begin to take an instance out of service: nothing new goes there, its container refuses turns and ends."""
+        self._router.retire_instance(name)
+        self._instances[name].terminate()
 
     async def _launch(self) -> Instance:
         self._started += 1
@@ -141,11 +150,11 @@ class Fleet:
         self.urls.pop(name, None)
         self._router.remove_instance(name)
 
-    async def _end(self, instances: list[Instance]) -> None:
+    async def _end(self, instances: list[Instance], *, grace_seconds: float) -> None:
         for instance in instances:
             del self._instances[instance.name]
             self._out_of_service(instance.name)
-        await asyncio.gather(*(each.stop(grace_seconds=self._config.grace_seconds) for each in instances))
+        await asyncio.gather(*(each.stop(grace_seconds=grace_seconds) for each in instances))
 
 
 def container_environment(config: EmulatorConfig, name: str, port: int) -> dict[str, str]:

@@ -79,10 +79,15 @@ class Instance:
         except TimeoutError:
             raise ContainerFailed(f"{self.name} was not ready after {seconds:g} s\n{self.log()}") from None
 
-    async def stop(self, *, grace_seconds: float) -> None:
-        """Send SIGTERM, after ``grace_seconds`` SIGKILL, and end what the container left of its process group."""
+    def terminate(self) -> None:
+        """Send SIGTERM: a container then refuses what is new, finishes what runs, and ends."""
         if not self.exited.done():
             self._process.terminate()
+
+    async def stop(self, *, grace_seconds: float) -> None:
+        """Send SIGTERM, after ``grace_seconds`` SIGKILL (0: at once), and end what is left of its process group."""
+        if not self.exited.done() and grace_seconds > 0:
+            self.terminate()
             await asyncio.wait({self.exited}, timeout=grace_seconds)
         with suppress(ProcessLookupError, PermissionError):  # macOS refuses to signal a group of zombies
             os.killpg(self.pid, signal.SIGKILL)

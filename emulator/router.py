@@ -70,6 +70,11 @@ class Router:
         if instance not in self._instances:
             self._instances.append(instance)
 
+    def retire_instance(self, instance: str) -> None:
+        """Send nothing new to an instance that is going away; its sessions still find it."""
+        if instance in self._instances:
+            self._instances.remove(instance)
+
     def remove_instance(self, instance: str) -> None:
         """Take an instance out of service; its sessions are lost (reading ``lost_instance``)."""
         if instance in self._instances:

@@ -21,6 +21,8 @@ from aiohttp import web
 
 from emulator.app import build_app
 from emulator.config import EmulatorConfig
+from emulator.control import add_control
+from emulator.faults import Faults
 from emulator.fleet import Fleet
 from emulator.router import Router
 
@@ -67,10 +69,14 @@ async def serving(config: EmulatorConfig, report: Callable[[str], None] = print)
         ContainerFailed: a container did not become ready.
     """
     router = Router(routing_strategy=config.routing_strategy, readings=config.readings)
+    faults = Faults()
     with bound_socket(config.port) as listener:
-        async with Fleet(config, router, report) as fleet, listening(build_app(config, router, fleet.urls), listener):
-            url = f"http://{HOST}:{listener.getsockname()[1]}"
-            yield Emulator(config, url, router, fleet, asyncio.get_running_loop())
+        async with Fleet(config, router, report) as fleet:
+            app = build_app(config, router, fleet.urls, faults)
+            add_control(app, router, fleet, faults)
+            async with listening(app, listener):
+                url = f"http://{HOST}:{listener.getsockname()[1]}"
+                yield Emulator(config, url, router, fleet, asyncio.get_running_loop())
 
 
 @asynccontextmanager

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Usage: scripts/setup.sh runtime|tools sglang|echo, or scripts/setup.sh images
+# Usage: scripts/setup.sh runtime|tools sglang|echo, or scripts/setup.sh images|peers
 # Fills .venv: "runtime" is what a conversation on this machine takes, "tools" what tests, checks and the CDK take.
 # "images" installs Debian's podman and its kin, for CI: they build and run the container's image without a daemon.
 # A part that is already there, for the same requirement files, costs nothing.
@@ -65,6 +65,13 @@ case "${1:-} ${2:-}" in
       $PIP install --no-deps --target .venv/sglang-0.5.17 -r requirements-cpu-0.5.17.txt
       mark_done sglang-0.5.17 requirements-cpu-0.5.17.txt
     fi ;;
+  "peers ")
+    if ! is_done peers requirements-bench.txt; then
+      say "installing the peers of the benchmarks"
+      rm -rf .venv/peers
+      $PIP install --no-deps --target .venv/peers -r requirements-bench.txt
+      mark_done peers requirements-bench.txt
+    fi ;;
   "images ")
     if [ -n "$(.venv/bin/python -m tests.rehearsal.tools)" ]; then
       say "installing what builds and runs images (Debian's packages, as root)"
@@ -72,5 +79,5 @@ case "${1:-} ${2:-}" in
       DEBIAN_FRONTEND=noninteractive apt-get install -qq -y --no-install-recommends \
         $(.venv/bin/python -m tests.rehearsal.tools) >/dev/null
     fi ;;
-  *) echo "usage: scripts/setup.sh runtime|tools sglang|echo, or images" >&2; exit 2 ;;
+  *) echo "usage: scripts/setup.sh runtime|tools sglang|echo, or images, or peers" >&2; exit 2 ;;
 esac

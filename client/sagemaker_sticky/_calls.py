@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from sagemaker_sticky_protocol import (
     MAX_BODY_BYTES,
@@ -30,6 +29,7 @@ RESERVED = frozenset(
     {
         "requestType",
         "extSessionID",
+        "ttlSeconds",
         "inputs",
         "prompt",
         "messages",
@@ -42,51 +42,69 @@ RESERVED = frozenset(
 )
 """Body fields that this package sets; a parameter of that name would change what is asked for."""
 
+_write_json = json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 
-@dataclass(frozen=True, slots=True)
-class Call:
+
+class Call(NamedTuple):
     """One request to the endpoint."""
 
     body: bytes
     session_id: str | None = None
     """The session header: an id, ``NEW_SESSION``, or None outside a session."""
+    stream: bool = False
+    """Whether the answer is a stream: InvokeEndpointWithResponseStream."""
 
 
-def open_call(*, session_id: str | None = None, messages: Sequence[Message] = ()) -> Call:
-    """Open a session, under a proposed id if given, holding ``messages`` from the start."""
+def open_call(
+    *, session_id: str | None = None, messages: Sequence[Message] = (), ttl_seconds: float | None = None
+) -> Call:
+    """Open a session, under a proposed id if given, holding ``messages`` from the start.
+
+    ``ttl_seconds`` asks for an earlier end than the container's own.
+    """
     body: dict[str, Any] = {"requestType": RequestType.OPEN.value}
     if session_id is not None:
-        if not is_session_id(session_id):
-            raise _invalid(f"'session_id' should be {describe_session_id_rule()}, got {session_id!r}")
-        body["extSessionID"] = session_id
+        body["extSessionID"] = checked_session_id(session_id)
     if messages:
         body["messages"] = _messages(messages)
+    if ttl_seconds is not None:
+        if isinstance(ttl_seconds, bool) or not isinstance(ttl_seconds, (int, float)) or not ttl_seconds >= 1:
+            raise invalid(f"'ttl' should be a number of seconds from 1, got {ttl_seconds!r}")
+        body["ttlSeconds"] = ttl_seconds
     return Call(_encode(body), NEW_SESSION)
 
 
 def turn_call(
-    content: Content, parameters: Mapping[str, Any], *, session_id: str | None = None, stream: bool = False
+    content: Content,
+    parameters: Mapping[str, Any],
+    *,
+    session_id: str | None = None,
+    stream: bool = False,
+    rewind: int | None = None,
 ) -> Call:
     """One turn: in a session, or on its own with ``session_id`` None.
 
-    Text goes as ``inputs`` with ``parameters`` beside it; messages go with OpenAI's fields at the top.
+    Text goes as ``inputs`` with ``parameters`` beside it; messages go with OpenAI's fields at the top. ``rewind``
+    drops what the session holds after its first so many turns.
     """
     if taken := sorted(RESERVED & parameters.keys()):
-        raise _invalid(f"not a parameter, this package sets it: {', '.join(map(repr, taken))}")
+        raise invalid(f"not a parameter, this package sets it: {', '.join(map(repr, taken))}")
     body: dict[str, Any] = {} if session_id is None else {"requestType": RequestType.TURN.value}
     if isinstance(content, str):
         if not content:
-            raise _invalid("the text is empty")
+            raise invalid("the text is empty")
         body["inputs"] = content
         if parameters:
             body["parameters"] = dict(parameters)
     else:
         body |= {"messages": _messages(content), **parameters}
+    if rewind is not None and body.get("history") != "full":  # a whole conversation leaves nothing to rewind
+        body["rewind"] = rewind
     if stream:
         body["stream"] = True
         if "messages" in body:
             body["stream_options"] = {"include_usage": True}  # OpenAI's streams are without it unless asked
-    return Call(_encode(body), session_id)
+    return Call(_encode(body), session_id, stream)
 
 
 def close_call(session_id: str) -> Call:
@@ -94,31 +112,43 @@ def close_call(session_id: str) -> Call:
     return Call(_encode({"requestType": RequestType.CLOSE.value}), session_id)
 
 
-def _invalid(message: str) -> InvalidRequest:
+def checked_session_id(session_id: str) -> str:
+    """``session_id`` itself, if SageMaker takes it.
+
+    Raises:
+        InvalidRequest: it breaks the pattern.
+    """
+    if not is_session_id(session_id):
+        raise invalid(f"'session_id' should be {describe_session_id_rule()}, got {session_id!r}")
+    return session_id
+
+
+def invalid(message: str) -> InvalidRequest:
+    """The error for a request that is wrong before it is sent."""
     return InvalidRequest(message, code=ErrorCode.INVALID_REQUEST.value)
 
 
 def _messages(messages: object) -> list[Message]:
     if not isinstance(messages, Sequence) or isinstance(messages, (str, bytes)):
-        raise _invalid(f"should be text or a list of messages, got {type(messages).__name__}")
+        raise invalid(f"should be text or a list of messages, got {type(messages).__name__}")
     if not messages:
-        raise _invalid("the list of messages is empty")
+        raise invalid("the list of messages is empty")
     for index, message in enumerate(messages):
         if not isinstance(message, Mapping) or "role" not in message:
-            raise _invalid(f"message {index} should be a mapping with a 'role', got {type(message).__name__}")
+            raise invalid(f"message {index} should be a mapping with a 'role', got {type(message).__name__}")
     return [dict(message) for message in messages]
 
 
 def _encode(body: Mapping[str, Any]) -> bytes:
     try:
-        encoded = json.dumps(body, ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode()
+        encoded = _write_json(body).encode()
     except (TypeError, ValueError) as error:
-        raise _invalid(f"the request cannot be written as JSON: {error}") from error
+        raise invalid(f"the request cannot be written as JSON: {error}") from error
     if len(encoded) > MAX_BODY_BYTES:
         over = len(encoded) - MAX_BODY_BYTES
         raise RequestTooLarge(
             f"the request has {len(encoded):,} bytes, {over:,} more than the {MAX_BODY_BYTES:,} that SageMaker takes; "
-            "send large content by reference (a URL)",
+            "send large content by reference (a URL), or say less in one turn",
             code=ErrorCode.REQUEST_TOO_LARGE.value,
         )
     return encoded

@@ -17,6 +17,7 @@ from ._calls import close_call
 from ._client import StickyClient
 from ._conversation import is_gone
 from ._errors import StickyError
+from ._session import Session
 
 FIRST_WORDS = (
     "I am checking that this conversation is remembered from one turn to the next. "
@@ -85,12 +86,22 @@ def session_streams(client: StickyClient) -> str:
         return f"{len(pieces)} pieces, {session.usage.completion_tokens} tokens, finished by {stream.finish_reason}"
 
 
+def session_recovers(client: StickyClient) -> str:
+    """A conversation whose session is gone goes on in another one, with what was said before."""
+    with client.session() as session:
+        first = session.invoke(FIRST_WORDS, max_new_tokens=MAX_NEW_TOKENS)
+        _close_behind_its_back(client, session)
+        second = session.invoke(NEXT_WORDS, max_new_tokens=MAX_NEW_TOKENS)
+        earlier, prompt = first.usage.prompt_tokens, second.usage.prompt_tokens
+        _expect(session.reopened == 1, f"the session was reopened {session.reopened} times after it was closed")
+        _expect(prompt > earlier, f"turn 2 was given {prompt} tokens, though turn 1 alone had {earlier}")
+        return f"closed elsewhere and reopened: turn 2 was given {prompt} tokens, turn 1 had {earlier}"
+
+
 def session_closes(client: StickyClient) -> str:
     """A close is confirmed, and no turn is served afterwards."""
-    with client.session() as session:
-        # Closed behind the session's back, so that it still sends the turn.
-        closed = client._transport.send(close_call(session.id)).closed_session
-        _expect(closed == session.id, f"the close of {session.id} was answered with {closed!r}")
+    with client.session(recover=False) as session:
+        _close_behind_its_back(client, session)
         try:
             session.invoke(NEXT_WORDS, max_new_tokens=1)
         except StickyError as error:
@@ -100,7 +111,13 @@ def session_closes(client: StickyClient) -> str:
     raise CheckFailed("a turn after the close was answered")
 
 
-CHECKS: Sequence[Check] = (session_opens, session_remembers, session_streams, session_closes)
+CHECKS: Sequence[Check] = (session_opens, session_remembers, session_streams, session_recovers, session_closes)
+
+
+def _close_behind_its_back(client: StickyClient, session: Session) -> None:
+    """Close a session so that it does not know, and still sends its next turn."""
+    closed = client._transport.send(close_call(session.id)).closed_session
+    _expect(closed == session.id, f"the close of {session.id} was answered with {closed!r}")
 
 
 def run_check(check: Check, client: StickyClient) -> CheckResult:

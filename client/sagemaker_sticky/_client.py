@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
+from types import TracebackType
 from typing import TYPE_CHECKING, Any
-
-import boto3
 
 from ._calls import Content, Message, turn_call
 from ._conversation import Conversation
+from ._recovery import ROLL_OVER_SECONDS, Recovery
 from ._session import Session
+from ._steps import once
 from ._stream import Stream
-from ._transport import Transport, make_runtime
+from ._transport import make_transport
 from ._turn import Turn, read_turn
 
 if TYPE_CHECKING:
+    import boto3
     from botocore.client import BaseClient
 
 
@@ -54,14 +57,13 @@ class StickyClient:
             ValueError: ``runtime`` was given together with what only serves to make one.
             NotConfigured: boto3 found no region or profile.
         """
-        if runtime is not None and (boto3_session is not None or region_name is not None):
-            raise ValueError("'runtime' is used as it is: give either it, or 'boto3_session' and 'region_name'")
-        if runtime is None:
-            runtime = make_runtime(boto3_session=boto3_session, region_name=region_name)
-        target = {"TargetVariant": target_variant, "InferenceComponentName": inference_component_name}
         self.endpoint_name = endpoint_name
-        self._transport = Transport(
-            runtime, endpoint_name, {name: value for name, value in target.items() if value is not None}
+        self._transport = make_transport(
+            endpoint_name,
+            runtime=runtime,
+            boto3_session=boto3_session,
+            region_name=region_name,
+            target={"TargetVariant": target_variant, "InferenceComponentName": inference_component_name},
         )
 
     def session(
@@ -70,17 +72,45 @@ class StickyClient:
         session_id: str | None = None,
         messages: Sequence[Message] | None = None,
         system: str | None = None,
+        ttl: float | None = None,
+        recover: bool = True,
+        roll_over_seconds: float = ROLL_OVER_SECONDS,
     ) -> Session:
         """A session, opened when it is entered: ``with client.session() as session``.
 
         Args:
-            session_id: Id to ask for; None lets the container choose. 1 to 256 letters, digits and inner hyphens.
+            session_id: Id to ask for; None, the better choice, lets the container choose: two instances do not know
+                of each other's sessions, so that an id asked for twice may be given twice, and the later open wins.
+                1 to 256 letters, digits and inner hyphens.
             messages: What the session holds from the start, as OpenAI messages; the endpoint reads it in now, so that
                 the first turn is fast.
             system: Shorthand for a system message before them.
+            ttl: Life of the session in seconds, from 1 to the container's own; None takes the container's.
+            recover: Whether a lost session is opened again with the transcript and its turn said there, once. False:
+                SessionLost and Draining are raised.
+            roll_over_seconds: A session that expires within so many seconds, or within a quarter of its life, goes on
+                in a new one before its next turn.
         """
-        first = [] if system is None else [{"role": "system", "content": system}]
-        return Session(self._transport, Conversation(proposed_id=session_id, messages=[*first, *(messages or ())]))
+        return Session(
+            self._transport,
+            new_conversation(session_id=session_id, messages=messages, system=system, ttl=ttl),
+            Recovery(enabled=recover, roll_over_seconds=roll_over_seconds),
+        )
+
+    def attach(self, session_id: str, *, messages: Sequence[Message] | None = None) -> Session:
+        """A session that is open already, perhaps opened by another process. Nothing is sent.
+
+        It is used at once, with or without ``with``, and stays open after it: :meth:`Session.close` closes it.
+
+        Args:
+            session_id: Its id, from :attr:`Session.id`.
+            messages: Its transcript, from :attr:`Session.messages`, so that a loss can be recovered from; its id is
+                another one afterwards. None: SessionLost is raised.
+
+        Raises:
+            InvalidRequest: SageMaker takes no such id.
+        """
+        return Session(self._transport, Conversation.attached(session_id, messages), Recovery(), owned=False)
 
     def invoke(self, content: Content, /, **parameters: Any) -> Turn:
         """Ask once, without a session, and wait for the whole answer.
@@ -94,7 +124,32 @@ class StickyClient:
         """
         return read_turn(self._transport.send(turn_call(content, parameters)).json())
 
-    def stream(self, content: Content, /, **parameters: Any) -> Stream:
-        """Ask once, without a session, and read the answer while it is written; as :meth:`invoke` otherwise."""
-        answer = self._transport.stream(turn_call(content, parameters, stream=True))
-        return Stream(answer.events, request_id=answer.request_id)
+    def stream(self, content: Content, /, *, resume: bool = False, **parameters: Any) -> Stream:
+        """Ask once, without a session, and read the answer while it is written.
+
+        As :meth:`invoke` otherwise; ``resume`` is that of :meth:`Session.stream`.
+        """
+        call = turn_call(content, parameters, stream=True)
+        return Stream(partial(once, call), perform=self._transport.perform, resume=resume)
+
+    def close(self) -> None:
+        """Close the connections. A ``runtime`` that was given stays open."""
+        self._transport.close()
+
+    def __enter__(self) -> StickyClient:
+        """The client itself."""
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        """Close it."""
+        self.close()
+
+
+def new_conversation(
+    *, session_id: str | None, messages: Sequence[Message] | None, system: str | None, ttl: float | None
+) -> Conversation:
+    """The conversation of a session to be opened; the arguments are those of :meth:`StickyClient.session`."""
+    first = [] if system is None else [{"role": "system", "content": system}]
+    return Conversation(proposed_id=session_id, messages=[*first, *(messages or ())], ttl_seconds=ttl)

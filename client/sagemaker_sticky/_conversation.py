@@ -1,36 +1,77 @@
 """What one session knows and asks for, without I/O.
 
-A client sends the calls that a :class:`Conversation` makes and hands the answers back; a synchronous and an
-asynchronous client can share it.
+Whoever talks to the endpoint sends the calls that a :class:`Conversation` makes and hands the answers back.
+
+The endpoint counts the turns of one session there; this side counts those of the conversation, which may have gone
+through several. ``_before`` is the difference: turns that the present session was given as messages when it opened.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import logging
+import time
+from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from datetime import datetime
 from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo, is_session_id, parse_new_session
 
-from ._calls import Call, Content, Message, close_call, open_call, turn_call
+from ._calls import Call, Content, Message, checked_session_id, close_call, invalid, open_call, turn_call
 from ._errors import InvalidResponse, SessionClosed, SessionLost, StickyError
 from ._turn import Turn, Usage, read_expiry, read_session
+
+logger = logging.getLogger(__name__)
 
 
 class Conversation:
     """State of one session: what the endpoint said of it last, and the transcript as this side saw it."""
 
-    def __init__(self, *, proposed_id: str | None = None, messages: Sequence[Message] = ()) -> None:
+    def __init__(
+        self,
+        *,
+        proposed_id: str | None = None,
+        messages: Sequence[Message] = (),
+        ttl_seconds: float | None = None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         """Nothing is open yet; ``messages`` is what the session will hold from the start."""
-        self.messages: list[dict[str, Any]] = [deepcopy(dict(message)) for message in messages]
+        self.messages: list[dict[str, Any]] = [_copied(message) for message in messages]
         self.usage = Usage()
         self.turn = 0
+        self.reopened = 0
         self.info: SessionInfo | None = None
         self.expires_at: datetime | None = None
         self.closed = False
+        self.complete = True
+        """Whether ``messages`` is the whole conversation, so that it can be said again elsewhere."""
+        self.in_doubt = False
+        """Whether the endpoint may hold a turn that this side does not count; the next turn puts it right."""
         self._proposed_id = proposed_id
+        self._ttl_seconds = ttl_seconds
+        self._clock = clock
         self._id: str | None = None
+        self._life_seconds = 0.0
+        self._before = 0
+        self._knows_turn = True
+        self._ends = {0: len(self.messages)}
+        """Messages up to the end of each turn, as far as known, in order; 0 is the context."""
+
+    @classmethod
+    def attached(
+        cls, session_id: str, messages: Sequence[Message] | None, *, clock: Callable[[], float] = time.time
+    ) -> Conversation:
+        """Of a session that is open already; ``messages`` is its transcript, None where that is not at hand.
+
+        Raises:
+            InvalidRequest: the id breaks the pattern.
+        """
+        conversation = cls(messages=messages or (), clock=clock)
+        conversation._id = checked_session_id(session_id)
+        conversation.complete = messages is not None
+        conversation._knows_turn = False
+        conversation._ends = {}
+        return conversation
 
     @property
     def is_open(self) -> bool:
@@ -48,11 +89,30 @@ class Conversation:
             raise SessionClosed("the session has not been opened; use it in a 'with' statement")
         return self._id
 
+    @property
+    def must_reopen(self) -> bool:
+        """Whether it was rewound to where only a new session can begin."""
+        return self.turn < self._before
+
+    def is_near_expiry(self, margin_seconds: float) -> bool:
+        """Whether less than ``margin_seconds`` is left, or less than a quarter of the life where that is shorter.
+
+        Never where the endpoint's clock and this one are so far apart that the session opened after its expiry.
+        """
+        if self.expires_at is None or self._life_seconds <= 0:
+            return False
+        left = self.expires_at.timestamp() - self._clock()
+        return left <= min(margin_seconds, self._life_seconds / 4)
+
     def open(self) -> Call:
         """The call that opens the session."""
         if self._id is not None:
             raise SessionClosed(f"session {self._id} was opened before; make a new one")
-        return open_call(session_id=self._proposed_id, messages=self.messages)
+        return open_call(session_id=self._proposed_id, messages=self.messages, ttl_seconds=self._ttl_seconds)
+
+    def open_again(self) -> Call:
+        """The call that opens another session with the transcript. Its id is new: the old one may still be in use."""
+        return open_call(messages=self.messages, ttl_seconds=self._ttl_seconds)
 
     def opened(self, new_session: str | None, body: Mapping[str, Any]) -> None:
         """Take in the answer of an open: its session header and its body.
@@ -65,9 +125,13 @@ class Conversation:
             raise InvalidResponse(
                 f"the endpoint announced no session (header {new_session!r}); does its container know sessions?"
             )
-        self.info = read_session(body)
-        expiry = expires_at or (self.info and self.info.expires_at)
-        self.expires_at = read_expiry(expiry) if expiry else None
+        info = read_session(body)
+        self._set_expiry(expires_at or (info.expires_at if info else None))
+        self.info = info
+        if self._id is not None:
+            self.reopened += 1
+            self._before = self.turn
+            self.in_doubt = False
         self._id = session_id
 
     def say(self, content: Content, parameters: Mapping[str, Any], *, stream: bool = False) -> Call:
@@ -79,26 +143,84 @@ class Conversation:
         """
         if self.closed:
             raise SessionClosed(f"session {self.id} is closed")
-        return turn_call(content, parameters, session_id=self.id, stream=stream)
+        # Said of the turns counted here, so that a turn in doubt is dropped if it is there and nothing else is.
+        rewind = self.turn - self._before if self.in_doubt and self._knows_turn else None
+        return turn_call(content, parameters, session_id=self.id, stream=stream, rewind=rewind)
 
     def answered(self, content: Content, parameters: Mapping[str, Any], turn: Turn) -> None:
         """Take in a turn that was answered to its end."""
         said = [{"role": "user", "content": content}] if isinstance(content, str) else content
+        number = self._before + turn.session.turn if turn.session else self.turn + 1
         if parameters.get("history") == "full" and not isinstance(content, str):
-            self.messages.clear()  # the list was the whole conversation, not what is new
-        self.messages += [deepcopy(dict(message)) for message in (*said, turn.message)]
+            self._replace(said)  # the list was the whole conversation, not what is new
+        else:
+            if self._knows_turn and number != self.turn + 1:
+                logger.warning(
+                    "session %s has turns that were not said here: %d, not %d", self.id, number, self.turn + 1
+                )
+            self.messages += [_copied(message) for message in said]
+        self.messages.append(_copied(turn.message))
         self.usage += turn.usage
         self.info = turn.session or self.info
-        self.turn = turn.session.turn if turn.session else self.turn + 1
+        if self.expires_at is None and turn.session is not None:
+            self._set_expiry(turn.session.expires_at)
+        self.turn = number
+        while self._ends and next(reversed(self._ends)) >= self.turn:
+            self._ends.popitem()
+        self._ends[self.turn] = len(self.messages)
+        self._knows_turn = self._knows_turn or turn.session is not None
+        self.in_doubt = False
+
+    def rewind(self, turns: int) -> None:
+        """Keep the first ``turns`` turns; the endpoint learns of it with the next turn.
+
+        Raises:
+            InvalidRequest: there are not so many.
+            SessionClosed: the session is not open.
+        """
+        if not self.is_open:
+            raise SessionClosed(f"session {self.id} is closed")
+        if turns < 0 or (self._knows_turn and turns > self.turn):
+            raise invalid(f"a rewind should keep 0 to {self.turn} turns, got {turns}")
+        if turns in self._ends:
+            del self.messages[self._ends[turns] :]
+        elif self.complete and self._knows_turn:
+            raise invalid(f"where turn {turns} ended is not known here: it was not said here, or replaced since")
+        else:
+            self.complete = False
+            self.messages.clear()
+        self._ends = {number: end for number, end in self._ends.items() if number <= turns}
+        self.turn = turns
+        self._knows_turn = True
+        self.in_doubt = True
 
     def close(self) -> Call:
         """The call that closes the session; from here on it counts as closed."""
         self.closed = True
         return close_call(self.id)
 
+    def _replace(self, messages: Sequence[Message]) -> None:
+        """Put ``messages`` in place of the transcript; only the turns that both share keep their place."""
+        old, self.messages = self.messages, [_copied(message) for message in messages]
+        shared = next(
+            (at for at, (ours, theirs) in enumerate(zip(old, self.messages, strict=False)) if ours != theirs),
+            min(len(old), len(self.messages)),
+        )
+        self._ends = {number: end for number, end in self._ends.items() if end <= shared}
+        self.complete = True
+
+    def _set_expiry(self, text: str | None) -> None:
+        self.expires_at = read_expiry(text) if text else None
+        self._life_seconds = self.expires_at.timestamp() - self._clock() if self.expires_at else 0.0
+
+
+def _copied(message: Message) -> dict[str, Any]:
+    """A message that no caller can change; most hold strings alone."""
+    return {name: value if isinstance(value, str) else deepcopy(value) for name, value in message.items()}
+
 
 def is_gone(error: StickyError) -> bool:
-    """Whether a failed close means that there was nothing left to close.
+    """Whether an error says that the endpoint has no such session.
 
     SageMaker's router answers 400 for a session that it does not know; its words for that are not documented.
     """

@@ -14,7 +14,8 @@ from typing import Any
 
 import botocore.exceptions as boto
 import urllib3.exceptions
-from sagemaker_sticky_protocol import ErrorCode
+from botocore.parsers import ResponseParserError
+from sagemaker_sticky_protocol import NEW_SESSION, ErrorCode
 
 from ._errors import (
     AccessDenied,
@@ -23,6 +24,7 @@ from ._errors import (
     EndpointFailed,
     EngineUnavailable,
     InvalidRequest,
+    InvalidResponse,
     NotConfigured,
     RequestTooLarge,
     SessionBusy,
@@ -66,6 +68,8 @@ STREAM_ERROR_CODES = ("ModelInvocationTimeExceeded", "StreamBroken")
 _OUT_OF_TIME = "allotted time"
 """In SageMaker's message for a stream that ran out of time, as users report it (sagemaker-python-sdk issue 1119)."""
 
+_STREAM_INSTEAD = "(an answer may take 60 s, a stream some minutes: stream what is long)"
+
 _NO_CREDENTIALS = (
     boto.NoCredentialsError,
     boto.PartialCredentialsError,
@@ -81,7 +85,7 @@ _NO_CONNECTION = (
     boto.IncompleteReadError,
     urllib3.exceptions.HTTPError,
 )
-LOWER_ERRORS = (boto.ClientError, boto.BotoCoreError, urllib3.exceptions.HTTPError)
+LOWER_ERRORS = (boto.ClientError, boto.BotoCoreError, ResponseParserError, urllib3.exceptions.HTTPError)
 """What a call through boto3 may raise; :func:`error_from` takes any of them."""
 
 
@@ -100,19 +104,23 @@ def error_from(error: Exception, *, session_id: str | None = None, endpoint_name
     Args:
         error: One of LOWER_ERRORS.
         session_id: The session of the call. What SageMaker's router answers for a session that it does not know is not
-            documented; a ValidationError that speaks of a session, on a call in one, is taken to say so.
+            documented; a ValidationError that speaks of a session, on a call in one, is taken to say so. A container
+            that gave no answer at all, before its time was up, is taken to be gone with its sessions.
         endpoint_name: Taken out of a router's message before it is read: a name may well contain "session".
     """
     if isinstance(error, boto.ClientError):
-        about_session = session_id is not None and "session" in _message(error).replace(endpoint_name, "").lower()
-        return _from_answer(error, about_session=about_session)
+        in_session = session_id not in (None, NEW_SESSION)
+        about_session = in_session and "session" in _message(error).replace(endpoint_name, "").lower()
+        return _from_answer(error, in_session=in_session, about_session=about_session)
     code = type(error).__name__
     if isinstance(error, (boto.ReadTimeoutError, urllib3.exceptions.ReadTimeoutError)):
-        return TimedOut(f"no answer in time: {error}", code=code)
+        return TimedOut(f"no answer in time: {error} {_STREAM_INSTEAD}", code=code)
     if isinstance(error, _NO_CONNECTION):
         return ConnectionFailed(str(error), code=code)
     if isinstance(error, _NO_CREDENTIALS):
         return AccessDenied(str(error), code=code)
+    if isinstance(error, ResponseParserError):
+        return InvalidResponse(str(error), code=code)
     if isinstance(error, boto.ParamValidationError):
         return InvalidRequest(str(error), code=code)
     return NotConfigured(str(error), code=code)
@@ -143,19 +151,19 @@ def _stream_code(error: boto.ClientError) -> str:
     return next((known for known in STREAM_ERROR_CODES for text in texts if known in text), code)
 
 
-def _from_answer(error: boto.ClientError, *, about_session: bool) -> StickyError:
+def _from_answer(error: boto.ClientError, *, in_session: bool, about_session: bool) -> StickyError:
     metadata = error.response.get("ResponseMetadata", {})
     status, request_id = metadata.get("HTTPStatusCode"), metadata.get("RequestId")
     code = error.response.get("Error", {}).get("Code") or type(error).__name__
     if code == "ModelError":
-        return _from_container(error, request_id=request_id)
+        return _from_container(error, in_session=in_session, request_id=request_id)
     if code == "ValidationError" and about_session:
         return SessionLost(_message(error), code=code, status=status, request_id=request_id)
     kind = AWS_ERRORS.get(code) or _kind_of_status(status)
     return kind(_message(error), code=_stream_code(error), status=status, request_id=request_id)
 
 
-def _from_container(error: boto.ClientError, *, request_id: str | None) -> StickyError:
+def _from_container(error: boto.ClientError, *, in_session: bool, request_id: str | None) -> StickyError:
     """ModelError: the container's own error where OriginalMessage is one, else what its status says."""
     status = error.response.get("OriginalStatusCode")
     try:
@@ -163,13 +171,16 @@ def _from_container(error: boto.ClientError, *, request_id: str | None) -> Stick
     except ValueError:
         known = None
     if known is not None:
-        kind, code, message = known
-        return kind(message, code=code, status=status, request_id=request_id)
+        known_kind, code, message = known
+        return known_kind(message, code=code, status=status, request_id=request_id)
     # No answer within 60 s is "Received server error (0) from primary with message "Your invocation timed out ...".
-    timed_out = status == 0 and "timed out" in _message(error)
     log = error.response.get("LogStreamArn")
     message = _message(error) + (f" (log: {log})" if log else "")
-    kind = TimedOut if timed_out else EndpointFailed
+    kind: type[StickyError] = EndpointFailed
+    if status == 0 and "timed out" in _message(error):
+        kind, message = TimedOut, f"{message} {_STREAM_INSTEAD}"
+    elif status == 0 and in_session:
+        kind = SessionLost
     return kind(message, code="ModelError", status=status or None, request_id=request_id)
 
 

@@ -11,30 +11,29 @@ from typing import Any
 from sagemaker_sticky_protocol import ErrorCode
 
 from ._calls import Content
-from ._conversation import Conversation, is_gone
+from ._conversation import Conversation
 from ._errors import SessionBusy, StickyError
-from ._stream import Stream
+from ._recovery import Recovery, closing, invoking, opening, saying
+from ._steps import run
+from ._stream import Stream, StreamState
 from ._transport import Transport
-from ._turn import Turn, Usage, read_turn
+from ._turn import Turn, Usage
 
 logger = logging.getLogger(__name__)
 
 
-class Session:
-    """A context manager: opens the session at enter, closes it at exit, whatever happened between.
+class SessionState:
+    """What a session knows; the same whether it blocks or not."""
 
-    Made by :meth:`StickyClient.session`. A turn says only what is new. Not for several threads at once.
-    """
-
-    def __init__(self, transport: Transport, conversation: Conversation) -> None:
-        """Nothing is sent before enter."""
-        self._transport = transport
+    def __init__(self, conversation: Conversation, recovery: Recovery, *, owned: bool = True) -> None:
+        """Nothing is sent; ``owned`` is whether leaving the ``with`` block closes the session."""
         self._conversation = conversation
-        self._stream: Stream | None = None
+        self._recovery = recovery
+        self._owned = owned
 
     @property
     def id(self) -> str:
-        """The session's id, as the container gave it.
+        """The session's id, as the container gave it; another one after the session was reopened.
 
         Raises:
             SessionClosed: it has not been opened.
@@ -48,17 +47,25 @@ class Session:
 
     @property
     def turn(self) -> int:
-        """Turns answered so far."""
+        """Turns answered so far, those before the session was reopened included."""
         return self._conversation.turn
 
     @property
+    def reopened(self) -> int:
+        """How often the session was lost, or about to expire, and its conversation went on in a new one."""
+        return self._conversation.reopened
+
+    @property
     def usage(self) -> Usage:
-        """Tokens of all turns so far, added up."""
+        """Tokens of all turns so far, added up; those that were rewound too, as they were computed."""
         return self._conversation.usage
 
     @property
     def messages(self) -> list[dict[str, Any]]:
-        """The transcript as OpenAI messages: what the session was opened with, then each turn answered to its end."""
+        """The transcript as OpenAI messages: what the session was opened with, then each turn answered to its end.
+
+        Of a session that was attached without its messages: what was said since.
+        """
         return list(self._conversation.messages)
 
     @property
@@ -66,8 +73,62 @@ class Session:
         """The instance that answered last, as the container knows it."""
         return self._conversation.info.served_by if self._conversation.info else None
 
+    def rewind(self, turns: int) -> None:
+        """Keep the first ``turns`` turns, and forget what was said after them. Sent with the next turn.
+
+        Raises:
+            InvalidRequest: there are not so many turns.
+            SessionClosed: the session is not open.
+        """
+        self._conversation.rewind(turns)
+
+    def _refuse_overlap(self, stream: StreamState | None) -> None:
+        """A turn waits in the container for the one before it; were that unread, it would wait for its own caller."""
+        if stream is not None and not stream.closed:
+            raise SessionBusy(
+                f"a stream of session {self.id} is still open: read it to its end or close it first",
+                code=ErrorCode.SESSION_BUSY.value,
+            )
+
+    def _stream_options(self, content: Content, parameters: dict[str, Any], *, resume: bool) -> dict[str, Any]:
+        """What a stream of this session is made of."""
+        conversation, recovery = self._conversation, self._recovery
+        return {
+            "begin": partial(saying, conversation, recovery, content, parameters, stream=True),
+            "resume": resume,
+            "recovers": recovery.enabled and conversation.complete,
+            "on_end": partial(conversation.answered, content, parameters),
+        }
+
+
+class Session(SessionState):
+    """A context manager: opens the session at enter, closes it at exit, whatever happened between.
+
+    Made by :meth:`StickyClient.session`. A turn says only what is new. Not for several threads at once.
+
+    A session that the endpoint has lost is opened again with the transcript, and the turn is said there, once;
+    :attr:`reopened` counts that. One that will expire soon is left for a new one before its next turn.
+    """
+
+    def __init__(
+        self, transport: Transport, conversation: Conversation, recovery: Recovery, *, owned: bool = True
+    ) -> None:
+        """Nothing is sent before :meth:`open`."""
+        super().__init__(conversation, recovery, owned=owned)
+        self._transport = transport
+        self._stream: Stream | None = None
+
+    def open(self) -> Session:
+        """Open the session, for use without ``with``; it lives until :meth:`close` or until it expires.
+
+        Raises:
+            StickyError: it could not be opened: SessionConflict, TooManySessions and the others.
+        """
+        run(opening(self._conversation), self._transport.perform)
+        return self
+
     def invoke(self, content: Content, /, **parameters: Any) -> Turn:
-        """Say something and wait for the whole answer.
+        """Say something and wait for the whole answer: at most 60 s, so stream what is long.
 
         Args:
             content: Text, or OpenAI messages: only what is new.
@@ -77,27 +138,31 @@ class Session:
 
         Raises:
             InvalidRequest: wrong parameters, empty text, or a body over 6 MiB; some of it is found before sending.
-            SessionLost: the endpoint has no such session any more.
+            SessionLost: the endpoint has no such session any more, and it was not or could not be reopened.
             SessionBusy: a stream of this session was neither read to its end nor closed.
-            TimedOut: no answer within the client's read timeout or SageMaker's 60 s; the turn may count all the same.
-            StickyError: any other failure; the session stands as it did before.
+            TimedOut: no answer within the client's read timeout or SageMaker's 60 s.
+            StickyError: any other failure. The session stands as it did before: where the endpoint may have answered
+                all the same, the next turn says how many count.
         """
-        self._refuse_overlap()
-        answer = self._transport.send(self._conversation.say(content, parameters))
-        turn = read_turn(answer.json())
-        self._conversation.answered(content, parameters, turn)
-        return turn
+        self._refuse_overlap(self._stream)
+        return run(invoking(self._conversation, self._recovery, content, parameters), self._transport.perform)
 
-    def stream(self, content: Content, /, **parameters: Any) -> Stream:
-        """Say something and read the answer while it is written.
+    def stream(self, content: Content, /, *, resume: bool = False, **parameters: Any) -> Stream:
+        """Say something and read the answer while it is written. The way for long answers.
 
         Arguments and errors are those of :meth:`invoke`. The turn counts once the stream was read to its end. One that
-        is left early ends the generation, and the endpoint drops the turn unless it was complete by then.
+        is left early ends the generation, and does not count.
+
+        Args:
+            content: Text, or OpenAI messages: only what is new.
+            resume: Whether a stream that breaks after it gave text is asked for again, and goes on where it broke;
+                the model must write the same again, as it does with ``temperature=0``. Otherwise, and where it writes
+                something else, StreamInterrupted carries the text that came.
+            **parameters: As for :meth:`invoke`.
         """
-        self._refuse_overlap()
-        answer = self._transport.stream(self._conversation.say(content, parameters, stream=True))
-        take_in = partial(self._conversation.answered, content, parameters)
-        self._stream = Stream(answer.events, request_id=answer.request_id, on_end=take_in)
+        self._refuse_overlap(self._stream)
+        options = self._stream_options(content, parameters, resume=resume)
+        self._stream = Stream(perform=self._transport.perform, **options)
         return self._stream
 
     def close(self) -> None:
@@ -106,41 +171,25 @@ class Session:
         Raises:
             StickyError: the endpoint could not be told; the session lives until it expires.
         """
-        if not self._conversation.is_open:
-            return
         if self._stream is not None:
             self._stream.close()
-        try:
-            self._transport.send(self._conversation.close())
-        except StickyError as error:
-            if not is_gone(error):
-                raise
+        run(closing(self._conversation), self._transport.perform)
 
     def __enter__(self) -> Session:
-        """Open the session.
-
-        Raises:
-            StickyError: it could not be opened: SessionConflict, TooManySessions and the others.
-        """
-        answer = self._transport.send(self._conversation.open())
-        self._conversation.opened(answer.new_session, answer.json())
-        return self
+        """Open the session, as :meth:`open` does; one that was attached or opened before is entered as it is."""
+        return self if self._conversation.is_open else self.open()
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Close the session; a failing close never hides the error of the block."""
+        """Close the session, unless it was attached; a failing close never hides the error of the block."""
+        if not self._owned:
+            if self._stream is not None:
+                self._stream.close()
+            return
         try:
             self.close()
         except StickyError as failure:
             if error is None:
                 raise
             logger.warning("session %s could not be closed: %s", self.id, failure)
-
-    def _refuse_overlap(self) -> None:
-        """A turn waits in the container for the one before it; were that unread, it would wait for its own caller."""
-        if self._stream is not None and not self._stream.closed:
-            raise SessionBusy(
-                f"a stream of session {self.id} is still open: read it to its end or close it first",
-                code=ErrorCode.SESSION_BUSY.value,
-            )

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import boto3
 from botocore.config import Config
@@ -22,7 +22,7 @@ MAX_CONNECTIONS = 50
 """Sessions that may talk at once over kept connections; botocore's 10 makes an eleventh connect anew each turn."""
 
 
-def runtime_config() -> Config:
+def runtime_config(*, max_connections: int = MAX_CONNECTIONS) -> Config:
     """Settings of botocore for talking to a model.
 
     One attempt, whatever the environment says: botocore repeats a call after a read timeout or a 5xx, when the first
@@ -32,24 +32,48 @@ def runtime_config() -> Config:
     return Config(
         connect_timeout=CONNECT_TIMEOUT_SECONDS,
         read_timeout=READ_TIMEOUT_SECONDS,
-        max_pool_connections=MAX_CONNECTIONS,
+        max_pool_connections=max_connections,
         retries={"total_max_attempts": 1},
     )
 
 
-def make_runtime(*, boto3_session: boto3.session.Session | None, region_name: str | None) -> BaseClient:
-    """A ``sagemaker-runtime`` client with :func:`runtime_config`.
+def make_runtime(*, boto3_session: boto3.session.Session | None, region_name: str | None, config: Config) -> BaseClient:
+    """A ``sagemaker-runtime`` client.
 
     Raises:
         StickyError: NotConfigured (no region, unknown profile) or AccessDenied.
     """
     with mapped():
         session = boto3_session or boto3.session.Session()
-        return session.client("sagemaker-runtime", region_name=region_name, config=runtime_config())
+        return session.client("sagemaker-runtime", region_name=region_name, config=config)
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+def make_transport(
+    endpoint_name: str,
+    *,
+    runtime: BaseClient | None,
+    boto3_session: boto3.session.Session | None,
+    region_name: str | None,
+    target: Mapping[str, str | None],
+    max_connections: int = MAX_CONNECTIONS,
+) -> Transport:
+    """The transport of a client; the arguments are those of :class:`StickyClient`.
+
+    Raises:
+        ValueError: ``runtime`` was given together with what only serves to make one.
+        NotConfigured: boto3 found no region or profile.
+    """
+    if runtime is not None and (boto3_session is not None or region_name is not None):
+        raise ValueError("'runtime' is used as it is: give either it, or 'boto3_session' and 'region_name'")
+    owned = runtime is None
+    if runtime is None:
+        config = runtime_config(max_connections=max_connections)
+        runtime = make_runtime(boto3_session=boto3_session, region_name=region_name, config=config)
+    given = {name: value for name, value in target.items() if value is not None}
+    return Transport(runtime, endpoint_name, given, owned=owned)
+
+
+class Answer(NamedTuple):
     """A whole answer of InvokeEndpoint."""
 
     body: bytes
@@ -67,8 +91,7 @@ class Answer:
         return read_json(self.body)
 
 
-@dataclass(frozen=True, slots=True)
-class StreamAnswer:
+class StreamAnswer(NamedTuple):
     """A begun answer of InvokeEndpointWithResponseStream."""
 
     events: Any
@@ -79,11 +102,24 @@ class StreamAnswer:
 class Transport:
     """Sends calls to one endpoint. Safe to share between threads, as boto3's clients are."""
 
-    def __init__(self, runtime: BaseClient, endpoint_name: str, target: dict[str, str]) -> None:
-        """``target`` holds further arguments of the call: TargetVariant, InferenceComponentName."""
+    def __init__(self, runtime: BaseClient, endpoint_name: str, target: dict[str, str], *, owned: bool) -> None:
+        """``target`` holds further arguments of the call: TargetVariant, InferenceComponentName.
+
+        ``owned`` is whether :meth:`close` closes ``runtime``.
+        """
+        self._owned = owned
         self._runtime: Any = runtime
         self._endpoint_name = endpoint_name
         self._target = target
+
+    def close(self) -> None:
+        """Close the connections, unless they are the caller's."""
+        if self._owned:
+            self._runtime.close()
+
+    def perform(self, call: Call) -> Answer | StreamAnswer:
+        """:meth:`stream` or :meth:`send`, as the call says."""
+        return self.stream(call) if call.stream else self.send(call)
 
     def send(self, call: Call) -> Answer:
         """Send a call and read its answer.

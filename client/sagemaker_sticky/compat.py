@@ -8,13 +8,18 @@ New code has more from :class:`sagemaker_sticky.StickyClient`.
 from __future__ import annotations
 
 import json
+from functools import partial
 from typing import Any
 
 import boto3
 from sagemaker_sticky_protocol import NEW_SESSION, RequestType
 
+from ._calls import Call
+from ._steps import once
 from ._stream import Stream
-from ._transport import runtime_config
+from ._transport import StreamAnswer, runtime_config
+
+__all__ = ["DEFAULT_SAMPLING_PARAMS", "StatefulSMEDPBuilder"]
 
 DEFAULT_SAMPLING_PARAMS = {"temperature": 0.9, "max_new_token": 128, "do_sample": True}
 """The sample's; the container takes ``max_new_token`` for ``max_new_tokens``."""
@@ -59,7 +64,8 @@ class StatefulSMEDPBuilder:
         """
         body = {**_turn(textPayload, sampling_params, extSessID), "stream": True}
         response = self.sm_bt3_client.invoke_endpoint_with_response_stream(**self._arguments(body, extSessID))
-        return Stream(response["Body"], request_id=response["ResponseMetadata"].get("RequestId"))
+        answer = StreamAnswer(events=response["Body"], request_id=response["ResponseMetadata"].get("RequestId"))
+        return Stream(partial(once, Call(b"", stream=True)), perform=lambda _call: answer)
 
     def end_session(self, extSessID: str) -> dict[str, Any]:
         """Close the session; the response's ``ClosedSessionId`` is its id."""

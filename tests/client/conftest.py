@@ -27,6 +27,14 @@ def no_aws_settings(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 @pytest.fixture(scope="session")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, as a user gets it."""
+    from scripts.check_wheel import build  # not above: all other tests here run wherever the client does
+
+    return build(tmp_path_factory.mktemp("wheel"))
+
+
+@pytest.fixture(scope="session")
 def served() -> Iterator[tuple[Wire, str]]:
     wire = Wire()
     server = make_server(wire)

@@ -27,7 +27,8 @@ class House:
         body, session_id = request.body, request.session_id
         if session_id == NEW_SESSION:
             session_id = body.get("extSessionID", f"s-{len(self.turns)}")
-            self.tokens[session_id] = self.turns[session_id] = 0
+            self.tokens[session_id] = sum(len(each["content"]) for each in body.get("messages", ()))
+            self.turns[session_id] = 0
             return opened(session_id, expires=self.expires)
         assert session_id is not None
         if session_id not in self.tokens:

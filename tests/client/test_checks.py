@@ -40,6 +40,7 @@ def test_the_checks_run_in_order(client: StickyClient, house: House) -> None:
         "session_opens",
         "session_remembers",
         "session_streams",
+        "session_recovers",
         "session_closes",
     ]
 

@@ -9,6 +9,7 @@ import pytest
 import sagemaker_sticky as sticky
 import urllib3.exceptions
 from botocore.config import Config
+from botocore.parsers import ResponseParserError
 from sagemaker_sticky import StickyClient, StickyError
 from sagemaker_sticky._mapping import AWS_ERRORS, CONTAINER_ERRORS, error_from
 from sagemaker_sticky_protocol import ErrorCode
@@ -123,10 +124,30 @@ def test_a_validation_error_about_the_session_means_that_it_is_lost(
 ) -> None:
     wire.replies += [opened(), aws_error("ValidationError", 400, message), generated("closed")]
 
-    with StickyClient("session-house", runtime=runtime).session() as session, pytest.raises(StickyError) as caught:
+    client = StickyClient("session-house", runtime=runtime)
+    with client.session(recover=False) as session, pytest.raises(StickyError) as caught:
         session.invoke("hello")
 
     assert type(caught.value) is kind
+
+
+def test_an_instance_that_gives_no_answer_is_gone_with_its_sessions(client: StickyClient, wire: Wire) -> None:
+    wire.replies += [opened(), model_error(0, "", "could not get a response"), generated("closed")]
+
+    with client.session(recover=False) as session, pytest.raises(sticky.SessionLost):
+        session.invoke("hello")
+
+
+@pytest.mark.parametrize(
+    "reply", [aws_error("ValidationError", 400, "Value at 'sessionId' failed"), model_error(0, "", "no response")]
+)
+def test_an_open_never_loses_a_session(client: StickyClient, wire: Wire, reply: Reply) -> None:
+    wire.replies.append(reply)
+
+    with pytest.raises(StickyError) as caught, client.session():
+        pass
+
+    assert not isinstance(caught.value, sticky.SessionLost)
 
 
 def test_without_a_session_a_validation_error_is_never_about_one(client: StickyClient, wire: Wire) -> None:
@@ -176,6 +197,7 @@ def test_every_error_of_botocore_is_mapped(kind: type[boto.BotoCoreError]) -> No
         (boto.NoCredentialsError(), sticky.AccessDenied),
         (boto.TokenRetrievalError(provider="x", error_msg="y"), sticky.AccessDenied),
         (boto.ParamValidationError(report="x"), sticky.InvalidRequest),
+        (ResponseParserError("x"), sticky.InvalidResponse),
         (boto.NoRegionError(), sticky.NotConfigured),
         (boto.ProfileNotFound(profile="x"), sticky.NotConfigured),
     ],

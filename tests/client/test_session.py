@@ -198,24 +198,6 @@ def test_a_failing_close_is_an_error_of_its_own(client: StickyClient, wire: Wire
         pass
 
 
-@pytest.mark.parametrize(
-    "gone",
-    [
-        container_error(ErrorCode.SESSION_NOT_FOUND),
-        container_error(ErrorCode.SESSION_EXPIRED),
-        aws_error("ValidationError", 400, "in words that nobody documented"),
-    ],
-)
-def test_closing_what_is_gone_already_is_no_error(client: StickyClient, wire: Wire, gone: Reply) -> None:
-    wire.replies += [opened(), gone]
-
-    with client.session() as session:
-        pass
-
-    with pytest.raises(SessionClosed):
-        session.invoke("hello")
-
-
 def test_a_session_closes_once(client: StickyClient, wire: Wire) -> None:
     wire.replies += [opened(), CLOSED]
 
@@ -250,7 +232,7 @@ def test_nothing_is_sent_outside_the_block(client: StickyClient, wire: Wire) -> 
 def test_a_lost_session_is_told(client: StickyClient, wire: Wire, code: ErrorCode) -> None:
     wire.replies += [opened(), container_error(code), container_error(code)]
 
-    with pytest.raises(SessionLost) as caught, client.session() as session:
+    with pytest.raises(SessionLost) as caught, client.session(recover=False) as session:
         session.invoke("hello")
 
     assert caught.value.code == code.value

@@ -1,15 +1,15 @@
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import pytest
 from sagemaker_sticky import StickyClient, StreamInterrupted, Usage
-from sagemaker_sticky._stream import LineBuffer, StreamReader
 
 from tests.client.wire import (
     REQUEST_ID,
+    Reply,
     Wire,
+    aws_error,
     generation_events,
     openai_usage,
     payload_part,
@@ -36,78 +36,6 @@ COMPLETION = sse(
         {"choices": [], "usage": openai_usage(), "session": session()},
     ]
 )
-RECORDED = {
-    "generation": GENERATION,
-    "completion": COMPLETION,
-    "one newline between events": GENERATION.replace(b"\n\n", b"\n"),
-    "carriage returns": GENERATION.replace(b"\n", b"\r\n"),
-    "no space after the colon": GENERATION.replace(b"data: ", b"data:"),
-    "keep-alives and other fields": b": ping\n\nevent: x\nid: 1\n" + GENERATION.replace(b"\n\n", b"\n\n:\n\n"),
-    "no final newline": GENERATION.rstrip(b"\n"),
-}
-
-
-def read(*parts: bytes) -> tuple[list[str], StreamReader]:
-    reader = StreamReader()
-    pieces = [piece for part in parts for piece in reader.feed(part)] + list(reader.end())
-    return pieces, reader
-
-
-@pytest.mark.parametrize("recorded", RECORDED.values(), ids=RECORDED)
-def test_any_cut_gives_the_same_pieces(recorded: bytes) -> None:
-    whole, reader = read(recorded)
-
-    assert "".join(whole) == reader.text == TEXT
-    assert reader.turn().usage == Usage(5, 2, 3)
-    assert reader.turn().finish_reason == "stop"
-    assert reader.turn().session is not None
-    for cut in range(len(recorded) + 1):
-        assert read(recorded[:cut], recorded[cut:])[0] == whole
-    assert read(*(recorded[at : at + 1] for at in range(len(recorded))))[0] == whole
-
-
-@pytest.mark.parametrize("size", [1, 2, 3, 7, 64])
-def test_parts_of_any_size_give_the_same_turn(size: int) -> None:
-    parts = [COMPLETION[at : at + size] for at in range(0, len(COMPLETION), size)]
-
-    assert read(*parts)[1].turn() == read(COMPLETION)[1].turn()
-
-
-def test_a_line_buffer_keeps_what_is_not_whole() -> None:
-    lines = LineBuffer()
-
-    assert lines.feed(b"a\nb") == [b"a"]
-    assert lines.feed(b"c") == []
-    assert lines.feed(b"\n\nd") == [b"bc", b""]
-    assert lines.end() == [b"d"]
-    assert lines.end() == []
-
-
-def test_tool_calls_are_put_together_from_their_deltas() -> None:
-    def call(index: int, **rest: Any) -> dict[str, Any]:
-        return {"tool_calls": [{"index": index, **rest}]}
-
-    events = [
-        completion({"role": "assistant", "content": None}),
-        completion(call(0, id="c0", type="function", function={"name": "sum", "arguments": ""})),
-        completion(call(0, function={"arguments": '{"a":'})),
-        completion(call(1, id="c1", type="function", function={"name": "now", "arguments": "{}"})),
-        completion(call(0, function={"arguments": "1}"})),
-        completion({}, finish_reason="tool_calls"),
-        {"choices": [], "usage": openai_usage()},
-    ]
-
-    pieces, reader = read(sse(events))
-
-    assert pieces == []
-    assert reader.turn().message == {
-        "role": "assistant",
-        "content": "",
-        "tool_calls": [
-            {"id": "c0", "type": "function", "function": {"name": "sum", "arguments": '{"a":1}'}},
-            {"id": "c1", "type": "function", "function": {"name": "now", "arguments": "{}"}},
-        ],
-    }
 
 
 def test_a_stream_gives_pieces_and_then_the_turn(client: StickyClient, wire: Wire) -> None:
@@ -169,7 +97,7 @@ def spoilt(frame: bytes) -> bytes:
         ([], "whole", "StreamInterrupted"),
         ([], "dropped", "ProtocolError"),
         ([payload_part(NOT_DONE)], "whole", "StreamInterrupted"),
-        ([payload_part(b"data: {\"generation\": {\"te")], "whole", "InvalidResponse"),
+        ([payload_part(b"data: {\"generation\": {\"te")], "whole", "StreamInterrupted"),
         ([payload_part(b"data: 7\n\n")], "whole", "InvalidResponse"),
         ([payload_part(b'data: {"generation": 7}\n\n')], "whole", "InvalidResponse"),
         ([payload_part(sse([{"generation": {"text": ""}}]))], "whole", "InvalidResponse"),
@@ -210,6 +138,51 @@ def test_what_goes_wrong_after_the_end_mark_does_not_matter(client: StickyClient
     assert stream.turn is not None
 
 
-def test_an_event_of_openai_without_choices_is_refused() -> None:
-    with pytest.raises(StreamInterrupted, match="choices"):
-        read(b"data: " + json.dumps({"object": "x"}).encode() + b"\n\n")
+@pytest.mark.parametrize("again", [("one ", "and another"), ("one ",), ("o", "ne", " ", "t"), ("tw", "o")])
+def test_a_stream_goes_on_only_where_the_model_says_the_same(
+    client: StickyClient, wire: Wire, again: tuple[str, ...]
+) -> None:
+    wire.replies += [Reply(frames=BEGUN, ending="dropped"), streamed(sse(generation_events(*again)))]
+    stream, pieces = client.stream("hello", resume=True), []
+
+    with pytest.raises(StreamInterrupted, match=r"wrote something else.*temperature=0") as caught:
+        pieces.extend(stream)
+
+    assert "".join(pieces) == caught.value.text == stream.text == "one two"
+    assert stream.turn is None
+
+
+@pytest.mark.parametrize("cut", range(1, 9))
+def test_a_stream_goes_on_inside_a_piece(client: StickyClient, wire: Wire, cut: int) -> None:
+    whole = "one two three"
+    events = generation_events(whole[:cut], whole[cut:9], whole[9:])
+    wire.replies += [Reply(frames=BEGUN, ending="dropped"), streamed(sse(events))]
+
+    stream = client.stream("hello", resume=True)
+
+    assert "".join(stream) == stream.text == whole
+    assert stream.turn is not None
+    assert stream.turn.text == whole
+    assert stream.turn.usage == stream.usage
+
+
+def test_a_stream_that_is_refused_when_asked_again_tells_of_the_break(client: StickyClient, wire: Wire) -> None:
+    wire.replies += [Reply(frames=BEGUN, ending="dropped"), aws_error("ServiceUnavailable", 503, "busy")]
+
+    with pytest.raises(StreamInterrupted) as caught:
+        list(client.stream("hello", resume=True))
+
+    assert (caught.value.text, caught.value.code) == ("one two", "ProtocolError")
+    assert "busy" in str(caught.value.__cause__)
+
+
+@pytest.mark.parametrize("code", ["internal", "engine_unavailable", "invalid_request"])
+def test_an_error_that_the_container_reports_inside_a_stream_is_not_asked_again(
+    client: StickyClient, wire: Wire, code: str
+) -> None:
+    wire.replies.append(streamed(sse([{"error": {"code": code, "message": "broke"}}], done=False)))
+
+    with pytest.raises(StreamInterrupted) as caught:
+        list(client.stream("hello", resume=True))
+
+    assert (caught.value.code, len(wire.requests)) == (code, 1)

@@ -3,35 +3,12 @@
 from __future__ import annotations
 
 import email
-import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
-import pytest
-
 CLIENT = Path(__file__).parents[2] / "client"
-
-
-@pytest.fixture(scope="module")
-def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    # Built from a copy: setuptools leaves build/ and *.egg-info beside the sources.
-    source = tmp_path_factory.mktemp("wheel") / "client"
-    shutil.copytree(CLIENT, source, ignore=shutil.ignore_patterns("build", "dist", "*.egg-info", "__pycache__"))
-    command = [
-        sys.executable,
-        "-m",
-        "build",
-        "--wheel",
-        "--no-isolation",
-        "--outdir",
-        str(source / "dist"),
-        str(source),
-    ]
-    subprocess.run(command, check=True, capture_output=True)
-    (built,) = (source / "dist").iterdir()
-    return built
 
 
 def test_it_holds_the_package_and_the_protocol_alone(wheel: Path) -> None:

@@ -1,0 +1,3 @@
+from emulator.fixtures import control, emulator
+
+__all__ = ["control", "emulator"]
