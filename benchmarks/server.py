@@ -7,10 +7,12 @@ from __future__ import annotations
 
 import asyncio
 import json
+import multiprocessing
 import statistics
 import sys
 import tempfile
 import time
+import urllib.request
 from collections.abc import Awaitable, Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
@@ -74,25 +76,24 @@ async def _open_close(client: aiohttp.ClientSession, url: str) -> None:
 
 
 def ping_under_load() -> Figure:
-    """The slowest of a hundred ``/ping`` but one, while 8 callers take turns as fast as they can."""
-
-    async def measure(url: str) -> float:
-        async with aiohttp.ClientSession() as client:
-            load = [asyncio.create_task(_turns(client, url)) for _ in range(AT_ONCE)]
-            times = []
-            while not all(each.done() for each in load):
-                asked = time.perf_counter()
-                async with client.get(f"{url}/ping") as response:
-                    assert response.status == 200
-                times.append(time.perf_counter() - asked)
-                await asyncio.sleep(0.005)
-            await asyncio.gather(*load)
-            return 1000 * statistics.quantiles(times, n=100)[-1]
-
+    """The slowest of a hundred ``/ping`` but one, while 8 callers in another process take turns as fast as they can."""
     with container(SES_TTL_MIN="60") as server:
-        value = asyncio.run(measure(server.url))
-    # The callers share this process with the one who pings: their work is in the figure.
+        load = multiprocessing.get_context("spawn").Process(target=_load, args=(server.url,))
+        load.start()
+        times = []
+        while load.is_alive():
+            asked = time.perf_counter()
+            with urllib.request.urlopen(f"{server.url}/ping") as response:
+                assert response.status == 200
+            times.append(time.perf_counter() - asked)
+            load.join(0.005)
+        assert load.exitcode == 0
+    value = 1000 * statistics.quantiles(times, n=100)[-1]
     return Figure(figure="/ping under load, 99th percentile", value=value, unit="ms", bar=5, better="lower")
+
+
+def _load(url: str) -> None:
+    asyncio.run(_at_once(url, _turns))
 
 
 def growth_of_cpu() -> Figure:

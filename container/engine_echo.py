@@ -22,7 +22,7 @@ KV_TOKENS = 4 * 1024 * 1024
 DEFAULT_MAX_NEW_TOKENS = 128  # SGLang's own default
 TOKENS_A_CHUNK = 4
 """Of a stream, where no time is spent on each token."""
-CACHED_PROMPTS = 4096
+CACHED_PROMPTS = 2048
 """Prompts that the imitated prefix cache remembers; the least recently used goes first."""
 
 _START, _END = "<|im_start|>", "<|im_end|>"
