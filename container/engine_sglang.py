@@ -22,7 +22,6 @@ import sglang
 import torch
 from prometheus_client import CollectorRegistry, generate_latest
 from prometheus_client.multiprocess import MultiProcessCollector
-from sagemaker_sticky_protocol import ErrorCode
 from sglang.srt.entrypoints.openai.protocol import ChatCompletionRequest, CompletionRequest
 from sglang.srt.entrypoints.openai.serving_chat import OpenAIServingChat
 from sglang.srt.entrypoints.openai.serving_completions import OpenAIServingCompletion
@@ -33,7 +32,8 @@ from container import logs, openai_sglang
 from container.arguments import Machine, check_known, command_line, defaults, model_path
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, OpenAICall, Usage
-from container.errors import ServerError, invalid
+from container.errors import invalid
+from container.openai_sglang import refused
 from container.tokenizer import HuggingFaceTokenizer
 
 logger = logging.getLogger(__name__)
@@ -173,9 +173,8 @@ def _chunk(raw: Mapping[str, Any]) -> Chunk:
     finish = meta["finish_reason"]
     if finish is None:
         return Chunk(text=raw["text"], token_ids=raw["output_ids"])
-    if finish["type"] == "abort" and finish.get("status_code") in (400, 503):
-        code = ErrorCode.INVALID_REQUEST if finish["status_code"] == 400 else ErrorCode.ENGINE_UNAVAILABLE
-        raise ServerError(code, str(finish.get("message")))
+    if finish["type"] == "abort":
+        raise refused(finish.get("status_code"), str(finish.get("message") or "the engine gave the generation up"))
     usage = Usage(
         prompt_tokens=meta["prompt_tokens"],
         completion_tokens=meta["completion_tokens"],

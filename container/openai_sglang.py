@@ -94,7 +94,7 @@ async def events(serving: Any, request: Any, recorder: Recorder) -> AsyncGenerat
                 if data == SSE_DONE:
                     return
                 body = json.loads(data)
-                _refuse_error(body.get("error"))
+                _refuse_failure(body)
                 _add_delta(answer, body)
                 if body.get("usage") is not None and not body["choices"]:
                     yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
@@ -102,10 +102,11 @@ async def events(serving: Any, request: Any, recorder: Recorder) -> AsyncGenerat
                     yield Event(body=body, token_ids=recorder.take())
         elif isinstance(response, BaseModel):
             body = response.model_dump()
+            _refuse_failure(body)
             answer = body["choices"][0].get("message") or {"role": "assistant", "content": ""}
             yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
         else:
-            _refuse_error({"code": response.status_code, **json.loads(bytes(response.body))})
+            _refuse_failure({"error": {"code": response.status_code, **json.loads(bytes(response.body))}})
     finally:
         await recorder.aclose()
 
@@ -119,14 +120,20 @@ def _usage(usage: Mapping[str, Any]) -> Usage:
     )
 
 
-def _refuse_error(error: Mapping[str, Any] | None) -> None:
-    if error is None:
-        return
-    codes = {400: ErrorCode.INVALID_REQUEST, 503: ErrorCode.ENGINE_UNAVAILABLE}
-    status = int(error.get("code") or 500)
-    if status not in codes:
-        raise RuntimeError(f"SGLang answered {error}")
-    raise ServerError(codes[status], str(error.get("message")))
+def refused(status: int | None, message: str) -> ServerError:
+    """What SGLang's refusal with an HTTP status is to a caller: their mistake, or an engine that cannot answer now."""
+    if status == 500:
+        return ServerError(ErrorCode.INTERNAL, "the request failed inside the engine")  # its message tells internals
+    return ServerError(ErrorCode.INVALID_REQUEST if status == 400 else ErrorCode.ENGINE_UNAVAILABLE, message)
+
+
+def _refuse_failure(body: Mapping[str, Any]) -> None:
+    """Raise for an error in place of an answer, and for an answer that was given up."""
+    error = body.get("error")
+    if error is not None:
+        raise refused(error.get("code"), str(error.get("message")))
+    if any(choice.get("finish_reason") == "abort" for choice in body["choices"]):
+        raise refused(None, "the engine gave the generation up")
 
 
 def _add_delta(answer: dict[str, Any], body: Mapping[str, Any]) -> None:

@@ -86,14 +86,17 @@ class Server:
         gc.freeze()
         self.ready = True
         logger.info("ready: %s", self.engine.name)
-        self._tasks = [asyncio.create_task(each) for each in (self._reap(), self._watch(), self._emit_metrics())]
+        self._tasks += [asyncio.create_task(each) for each in (self._reap(), self._watch(), self._emit_metrics())]
 
     def _make_sessions(self) -> SessionTable:
         config = self.config
         journal = None
         if config.session_journal == "on":
-            journal = Journal(Path(config.session_journal_directory))
-            logger.info("%d sessions are in the journal", journal.sweep(time.time()))
+            try:
+                journal = Journal(Path(config.session_journal_directory))
+                logger.info("%d sessions are in the journal", journal.sweep(time.time()))
+            except OSError as problem:
+                logger.error("no journal, so sessions will not survive a restart: %s", problem)
         return SessionTable(
             ChatTemplate(self.engine.tokenizer),
             ttl_seconds=config.session_ttl_minutes * 60,

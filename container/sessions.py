@@ -136,10 +136,8 @@ class SessionTable:
             rank=self._on_rank.index(min(self._on_rank)),
             transcript=Transcript(self._template, context),
         )
-        if self._journal is not None:
-            self._journal.opened(
-                Opened(id=session.id, expires_at=session.expires_at, rank=session.rank, context=context)
-            )
+        opened = Opened(id=session.id, expires_at=session.expires_at, rank=session.rank, context=context)
+        self._write(lambda journal: journal.opened(opened))
         self._expired.pop(session_id, None)
         self._add(session)
         self._count("opened")
@@ -162,8 +160,7 @@ class SessionTable:
     def commit(self, session: Session, prompt: Prompt, output_ids: Sequence[int], answer: Message) -> None:
         """Make a turn part of the session's conversation, on disk before anyone is told."""
         change = session.transcript.commit(prompt, output_ids, answer)
-        if self._journal is not None:
-            self._journal.committed(session.id, change)
+        self._write(lambda journal: journal.committed(session.id, change))
 
     def turn(self, session_id: str) -> Place:
         """A place in the queue of a session: waits for the turns before it, and holds the session until it ends.
@@ -254,5 +251,14 @@ class SessionTable:
     def _remove(self, session: Session) -> None:
         del self._open[session.id]
         self._on_rank[session.rank] -= 1
-        if self._journal is not None:
-            self._journal.ended(session.id)
+        self._write(lambda journal: journal.ended(session.id))
+
+    def _write(self, write: Callable[[Journal], None]) -> None:
+        """Write to the journal. A disk that is full or gone ends the journal, and no conversation."""
+        if self._journal is None:
+            return
+        try:
+            write(self._journal)
+        except OSError as problem:
+            logger.error("the journal ends here, so sessions will not survive a restart: %s", problem)
+            self._journal = None

@@ -253,6 +253,13 @@ def test_sigterm_lets_the_running_stream_end_whole(start: Callable[..., Containe
     assert container.process.wait(20) == 0
 
 
+def test_without_a_disk_for_the_journal_it_serves_all_the_same(start: Callable[..., Container]) -> None:
+    container = start(SESSION_JOURNAL_DIR="/dev/null/sessions")
+    session = container.open()
+    assert container.invoke({"inputs": "hello"}, session).status == 200
+    assert "no journal" in container.log.read_text()
+
+
 def test_bad_settings_end_the_start_with_one_line(tmp_path: Path) -> None:
     log = tmp_path / "log"
     with pytest.raises(AssertionError), running_container(log, {"STICKY_ENGINE": "echo", "MAX_SESSIONS": "many"}):

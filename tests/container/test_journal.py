@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import shutil
 from pathlib import Path
 
 import pytest
@@ -150,6 +151,18 @@ def test_the_list_of_opened_sessions_stays_small(tmp_path: Path, monkeypatch: py
     again = Journal(tmp_path)
     assert again.load("stays")
     assert again.load("goes-7") is None
+
+
+def test_a_disk_that_fails_ends_the_journal_and_no_conversation(
+    tmp_path: Path, clock: Clock, caplog: pytest.LogCaptureFixture
+) -> None:
+    sessions = table(tmp_path / "disk", clock)
+    sessions.open("a", ())
+    shutil.rmtree(tmp_path / "disk")
+    take_turn(sessions, "a", "one")
+    take_turn(sessions, "a", "two")
+    assert sessions.find("a").transcript.turns == 2
+    assert caplog.text.count("the journal ends here") == 1
 
 
 def test_the_folder_is_private(tmp_path: Path) -> None:
