@@ -3,8 +3,8 @@
 Append-only files, a line a record, each with its checksum. ``opened.jsonl`` has the sessions that have had no turn yet;
 with its first turn a session gets a file of its own, which is only read when the session is asked for again. A damaged
 or half-written end is cut off with a warning; what stands before it is kept. Closed and expired sessions leave nothing.
-Records go to the operating system at once, which is what it takes to survive a crash of the process (kill -9); a lost
-instance loses its disk anyway.
+Records go to the operating system at once (``opened.jsonl`` is mapped into memory, which spares a call), and that is
+what it takes to survive a crash of the process, kill -9 included; a lost instance loses its disk anyway.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import logging
+import mmap
 import os
 import zlib
 from array import array
@@ -30,8 +31,8 @@ from container.transcript import Committed
 logger = logging.getLogger(__name__)
 
 OPEN_FILES = 256
-REWRITE_BYTES = 4 * 1024 * 1024
-"""Size at which ``opened.jsonl`` is written anew, without the sessions that have ended or have a file of their own."""
+NOTES_BYTES = 4 * 1024 * 1024
+"""Size of ``opened.jsonl``; once full, it is written anew with the sessions that it still stands for."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +54,8 @@ class Journal:
         self._folder = folder
         self._files: OrderedDict[str, int] = OrderedDict()
         """Descriptors of the files written to last: opening one costs more than writing a turn."""
+        self._notes: mmap.mmap
+        self._noted = 0
         self._opened: dict[str, bytes] = {}
         """First records of the sessions that have no file of their own."""
         for record in _read(folder / "opened.jsonl"):
@@ -125,17 +128,25 @@ class Journal:
 
     def _note(self, line: bytes) -> None:
         """Add a line to ``opened.jsonl``."""
-        self._noted += os.write(self._notes, line)
-        if self._noted > REWRITE_BYTES and self._noted > 2 * sum(map(len, self._opened.values())):
-            os.close(self._notes)
-            self._rewrite()
+        end = self._noted + len(line)
+        if end > len(self._notes):
+            self._notes.close()
+            self._rewrite()  # from what is open now, the line included
+            return
+        self._notes[self._noted : end] = line
+        self._noted = end
 
     def _rewrite(self) -> None:
+        live = b"".join(self._opened.values())
         path, fresh = self._folder / "opened.jsonl", self._folder / "opened.new"
-        fresh.write_bytes(b"".join(self._opened.values()))
+        with fresh.open("w+b") as file:
+            file.write(live)
+            file.flush()
+            size = max(NOTES_BYTES, 4 * len(live))
+            os.posix_fallocate(file.fileno(), 0, size)  # a full disk must show here, not when memory is written to
+            self._notes = mmap.mmap(file.fileno(), size)
         fresh.replace(path)
-        self._noted = path.stat().st_size
-        self._notes = os.open(path, os.O_WRONLY | os.O_APPEND)
+        self._noted = len(live)
 
     def _write(self, session_id: str, data: bytes, flags: int = 0) -> None:
         descriptor = self._files.get(session_id)
@@ -170,6 +181,8 @@ def _read(path: Path) -> Iterator[dict[str, Any]]:
     good = 0
     with suppress(FileNotFoundError), path.open("rb") as file:
         for line in file:
+            if line.startswith(b"\0"):  # what opened.jsonl has not used yet
+                return
             body = _body(line)
             if body is None:
                 break

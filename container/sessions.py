@@ -124,7 +124,7 @@ class SessionTable:
             allowed = f"at most {MAX_PROPOSED_ID_LENGTH} characters, so that its expiry fits the header beside it"
             raise invalid(f"'extSessionID' should be {allowed}, got {len(proposed_id)}")
         session_id = proposed_id or secrets.token_hex(16)
-        if self._get(session_id) is not None:
+        if proposed_id is not None and self._get(session_id) is not None:
             raise ServerError(ErrorCode.SESSION_CONFLICT, f"session {session_id!r} is open already; close it first")
         if len(self._open) >= self._max_sessions:
             raise ServerError(
