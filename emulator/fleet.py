@@ -190,6 +190,7 @@ def _sglang_on_a_cpu(config: EmulatorConfig) -> dict[str, str]:
         "SM_SGLANG_MODEL_PATH": str(Path(model).resolve()) if Path(model).exists() else model,
         "SM_SGLANG_DEVICE": "cpu",
         "SM_SGLANG_LOG_LEVEL": "error",
+        "SM_SGLANG_SLEEP_ON_IDLE": "true",  # else an idle scheduler takes a core from the other container
         # SGLang would size its cache by the machine's whole memory, for each container.
         "SM_SGLANG_MAX_TOTAL_TOKENS": "16384",
         "SM_SGLANG_MAX_RUNNING_REQUESTS": "8",

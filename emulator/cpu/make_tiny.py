@@ -1,12 +1,27 @@
-"""Make a 16 MB Llama with random weights: many times faster than a real model, and what it says means nothing."""
+"""Make a 16 MB Llama with random weights: many times faster than a real model, and what it says means nothing.
+
+Usage: ``python -m emulator.cpu.make_tiny LIKE TARGET``; it has the tokenizer and chat template of the model in LIKE.
+"""
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 
 def make_tiny(like: Path, target: Path) -> None:
-    """Write it to ``target``, with the tokenizer and chat template of the model in ``like``."""
+    """Make it in a process of its own, so that torch stays out of this one.
+
+    Raises:
+        CalledProcessError: it could not be made.
+    """
+    command = [sys.executable, "-W", "ignore", "-m", "emulator.cpu.make_tiny", str(like), str(target)]
+    subprocess.run(command, cwd=Path(__file__).parents[2], check=True, capture_output=True)
+
+
+def main(like: str, target: str) -> None:
+    """Write the model to the folder ``target``."""
     import torch
     from transformers import AutoTokenizer, LlamaConfig, LlamaForCausalLM
 
@@ -28,3 +43,7 @@ def make_tiny(like: Path, target: Path) -> None:
     )
     LlamaForCausalLM(config).to(torch.bfloat16).save_pretrained(target)
     tokenizer.save_pretrained(target)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
