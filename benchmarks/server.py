@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import json
 import multiprocessing
+import signal
 import statistics
 import sys
 import tempfile
@@ -37,6 +38,8 @@ Work = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
 
 def main() -> None:
     """Measure and report."""
+    # As an exit, so that the servers under measurement end too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     parts = sys.argv[1:] or ["echo", "sglang"]
     figures: list[Figure] = []
     if "echo" in parts:

@@ -16,10 +16,10 @@ from typing import Any
 from container import chat
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
+from container.sampling import DEFAULT_MAX_NEW_TOKENS
 
 DEFAULT_CONTEXT_LENGTH = 8192
 KV_TOKENS = 4 * 1024 * 1024
-DEFAULT_MAX_NEW_TOKENS = 128  # SGLang's own default
 TOKENS_A_CHUNK = 4
 """Of a stream, where no time is spent on each token."""
 CACHED_PROMPTS = 2048

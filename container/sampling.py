@@ -49,6 +49,8 @@ _RANGES: dict[str, tuple[float, float]] = {
 _ALIASES = {"max_new_token": "max_new_tokens"}  # the 2025 sample's spelling
 _DO_SAMPLE = "do_sample"  # Hugging Face's and the sample's; false means greedy
 
+DEFAULT_MAX_NEW_TOKENS = 128
+"""SGLang's own."""
 NAMES = (*_SAMPLING, *_ALIASES, _DO_SAMPLE)
 """Every name that is taken."""
 

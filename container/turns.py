@@ -18,13 +18,11 @@ from container.bodies import Ask, Open
 from container.engine import Chunk, Engine, Event, Generation, OpenAICall
 from container.errors import ServerError, invalid
 from container.metrics import Metrics
+from container.sampling import DEFAULT_MAX_NEW_TOKENS
 from container.sessions import Session, SessionTable
 from container.transcript import Prompt
 
 Send = Callable[[Event], Awaitable[None]]
-
-DEFAULT_MAX_NEW_TOKENS = 128
-"""SGLang's own; less where the context window has less room left."""
 
 
 class Progress:
