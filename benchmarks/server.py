@@ -24,6 +24,7 @@ from sagemaker_sticky_protocol import SESSION_ID_HEADER
 
 from benchmarks.processes import Server, container, launch_server, peer_sessions
 from benchmarks.report import Figure, report
+from container.arguments import command_line
 from emulator import EmulatorConfig
 from emulator.cpu.make_tiny import make_tiny
 from emulator.fleet import container_environment
@@ -165,8 +166,8 @@ def against_launch_server() -> Iterator[Figure]:
         environment = _cpu_environment()
         make_tiny(Path(environment["SM_SGLANG_MODEL_PATH"]), model)
         environment["SM_SGLANG_MODEL_PATH"] = str(model)
-        flags = ["--model-path", str(model), "--device", "cpu", "--max-total-tokens", "16384"]
-        flags += ["--max-running-requests", "8", "--enable-cache-report", "--log-level", "error"]
+        prefix = "SM_SGLANG_"  # the same arguments for both
+        flags = command_line({k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)})
         for _ in range(2):
             for side in ("ours", "peer"):
                 with ExitStack() as stack:

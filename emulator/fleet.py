@@ -189,6 +189,8 @@ def _sglang_on_a_cpu(config: EmulatorConfig) -> dict[str, str]:
     return {
         "SM_SGLANG_MODEL_PATH": str(Path(model).resolve()) if Path(model).exists() else model,
         "SM_SGLANG_DEVICE": "cpu",
+        # In bfloat16 the answer at a near tie depends on how much of the prompt came from the cache.
+        "SM_SGLANG_DTYPE": "float32",
         "SM_SGLANG_LOG_LEVEL": "error",
         "SM_SGLANG_SLEEP_ON_IDLE": "true",  # else an idle scheduler takes a core from the other container
         # SGLang would size its cache by the machine's whole memory, for each container.
