@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import multiprocessing
 import signal
 import statistics
@@ -14,17 +13,21 @@ import sys
 import tempfile
 import time
 import urllib.request
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
 import aiohttp
-from sagemaker_sticky_protocol import SESSION_ID_HEADER
+import orjson
+import uvloop
+from sagemaker_sticky_protocol import NEW_SESSION, NEW_SESSION_ID_HEADER, SESSION_ID_HEADER, parse_new_session
 
+from benchmarks.load import JSON, Connection
 from benchmarks.processes import Server, container, launch_server, peer_sessions
 from benchmarks.report import Figure, report
 from container.arguments import command_line
+from container.config import ENGINE_ARGUMENT_PREFIX
 from emulator import EmulatorConfig
 from emulator.cpu.make_tiny import make_tiny
 from emulator.fleet import container_environment
@@ -36,7 +39,7 @@ OPENS_A_ROUND = 60
 CHAT_ROUNDS = 16
 CHATS_A_ROUND = 6
 
-Work = Callable[[aiohttp.ClientSession, str], Awaitable[None]]
+Work = Callable[[Connection], Awaitable[None]]
 
 
 def main() -> None:
@@ -69,16 +72,16 @@ def against_peer_sessions() -> Iterator[Figure]:
             yield Figure(figure=name, value=statistics.median(ratios), unit="x", bar=bar, better="higher")
 
 
-async def _turns(client: aiohttp.ClientSession, url: str) -> None:
-    session = await _open(client, url)
+async def _turns(connection: Connection) -> None:
+    session = await _open(connection)
     for _ in range(TURNS_A_ROUND):
-        await _turn(client, url, session, "What is my dog called?")
-    await _close(client, url, session)
+        await _turn(connection, session, "What is my dog called?")
+    await _close(connection, session)
 
 
-async def _open_close(client: aiohttp.ClientSession, url: str) -> None:
+async def _open_close(connection: Connection) -> None:
     for _ in range(OPENS_A_ROUND):
-        await _close(client, url, await _open(client, url))
+        await _close(connection, await _open(connection))
 
 
 def ping_under_load() -> Figure:
@@ -99,7 +102,7 @@ def ping_under_load() -> Figure:
 
 
 def _load(url: str) -> None:
-    asyncio.run(_at_once(url, _turns))
+    uvloop.run(_at_once(url, _turns))
 
 
 def growth_of_cpu() -> Figure:
@@ -107,23 +110,23 @@ def growth_of_cpu() -> Figure:
     early, late, width, sessions = 10, 1000, 40, 8
 
     async def measure(server: Server) -> float:
-        async with aiohttp.ClientSession() as client:
-            ids = [await _open(client, server.url) for _ in range(sessions)]
+        connection = await Connection.to(server.url)
+        ids = [await _open(connection) for _ in range(sessions)]
 
-            async def advance(turns: int) -> float:
-                before = server.cpu_seconds()
-                for session in ids:
-                    for _ in range(turns):
-                        await _turn(client, server.url, session, "And then?")
-                return server.cpu_seconds() - before
+        async def advance(turns: int) -> float:
+            before = server.cpu_seconds()
+            for session in ids:
+                for _ in range(turns):
+                    await _turn(connection, session, "And then?")
+            return server.cpu_seconds() - before
 
-            await advance(early - width // 4)
-            first = await advance(width)
-            await advance(late - early - width)
-            return await advance(width) / first
+        await advance(early - width // 4)
+        first = await advance(width)
+        await advance(late - early - width)
+        return await advance(width) / first
 
     with container(SM_SGLANG_CONTEXT_LENGTH="10000000", SES_TTL_MIN="60") as server:
-        value = asyncio.run(measure(server))
+        value = uvloop.run(measure(server))
     return Figure(figure="server CPU of turn 1,000 over turn 10", value=value, unit="x", bar=1.2, better="lower")
 
 
@@ -131,16 +134,15 @@ def growth_of_memory() -> Figure:
     """Resident memory that 10,000 sessions of 1,000 tokens take."""
 
     async def measure(server: Server) -> float:
-        async with aiohttp.ClientSession() as client:
-            warm = await _open(client, server.url)
-            await _turn(client, server.url, warm, "warm-up " * 500)
-            before = server.resident_bytes()
-            for _ in range(10_000 // AT_ONCE):
-                await asyncio.gather(*(_session_of_1000_tokens(client, server.url) for _ in range(AT_ONCE)))
-            return (server.resident_bytes() - before) / 1e6
+        connection = await Connection.to(server.url)
+        await _turn(connection, await _open(connection), "warm-up " * 500)
+        before = server.resident_bytes()
+        for _ in range(10_000):
+            await _session_of_1000_tokens(connection)
+        return (server.resident_bytes() - before) / 1e6
 
     with container(MAX_SESSIONS="20000", SES_TTL_MIN="60") as server:
-        value = asyncio.run(measure(server))
+        value = uvloop.run(measure(server))
     return Figure(
         figure="growth of resident memory, 10,000 sessions of 1,000 tokens",
         value=value,
@@ -150,9 +152,8 @@ def growth_of_memory() -> Figure:
     )
 
 
-async def _session_of_1000_tokens(client: aiohttp.ClientSession, url: str) -> None:
-    session = await _open(client, url)
-    answer = await _turn(client, url, session, "word " * 780, max_new_tokens=8)
+async def _session_of_1000_tokens(connection: Connection) -> None:
+    answer = await _turn(connection, await _open(connection), "word " * 780, max_new_tokens=8)
     assert 990 <= answer["session"]["context_tokens"] <= 1010, answer["session"]
 
 
@@ -167,7 +168,9 @@ def against_launch_server() -> Iterator[Figure]:
         make_tiny(Path(environment["SM_SGLANG_MODEL_PATH"]), model)
         environment["SM_SGLANG_MODEL_PATH"] = str(model)
         prefix = "SM_SGLANG_"  # the same arguments for both
-        flags = command_line({k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)})
+        flags = command_line(
+            {k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)}
+        )
         ours = stack.enter_context(container(**environment))
         peer = stack.enter_context(launch_server(flags, environment))
         first_token, rate = [], []
@@ -187,6 +190,12 @@ def against_launch_server() -> Iterator[Figure]:
         figure="stateless chat, requests/s at 8 at once, over the same",
         value=statistics.median(rate), unit="x", bar=1.0, better="higher",
     )  # fmt: skip
+
+
+def _flags(environment: Mapping[str, str]) -> list[str]:
+    """The arguments that our container's settings stand for."""
+    prefix = ENGINE_ARGUMENT_PREFIX
+    return command_line({k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)})
 
 
 async def _chats(url: str, each: int) -> tuple[float, list[float]]:
@@ -218,21 +227,17 @@ def reuse() -> Figure:
     """Cached over all earlier tokens: 16 sessions of 8 turns at once on SmolLM2."""
     totals = {"earlier": 0, "cached": 0}
 
-    async def converse(client: aiohttp.ClientSession, url: str, number: int) -> None:
-        session, earlier = await _open(client, url), 0
+    async def converse(connection: Connection) -> None:
+        session, earlier = await _open(connection), 0
         for turn in range(8):
-            answer = await _turn(client, url, session, f"Question {turn} of caller {number}?", max_new_tokens=16)
+            answer = await _turn(connection, session, f"Question {turn} of {session}?", max_new_tokens=16)
             usage = answer["generation"]["meta_info"]
             totals["earlier"] += earlier
             totals["cached"] += usage["cached_tokens"] if turn else 0
             earlier = usage["prompt_tokens"] + usage["completion_tokens"]
 
-    async def measure(url: str) -> None:
-        async with aiohttp.ClientSession() as client:
-            await asyncio.gather(*(converse(client, url, number) for number in range(16)))
-
     with container(**_cpu_environment()) as server:
-        asyncio.run(measure(server.url))
+        uvloop.run(_at_once(server.url, converse, callers=16))
     value = 100 * totals["cached"] / totals["earlier"]
     return Figure(figure="tokens reused, 16 sessions x 8 turns at once", value=value, unit="%", bar=99, better="higher")
 
@@ -251,33 +256,29 @@ def _cpu_environment() -> dict[str, str]:
 # --- requests ---------------------------------------------------------------------------------------------------------
 
 
-async def _open(client: aiohttp.ClientSession, url: str) -> str:
-    async with client.post(
-        f"{url}/invocations", json={"requestType": "NEW_SESSION"}, headers={SESSION_ID_HEADER: "NEW_SESSION"}
-    ) as response:
-        assert response.status == 200, await response.text()
-        header = response.headers.get(SESSION_ID_HEADER) or response.headers["X-Amzn-SageMaker-New-Session-Id"]
-        return header.partition(";")[0]
+async def _open(connection: Connection) -> str:
+    """Gives the session's id."""
+    await connection.post("/invocations", b'{"requestType": "NEW_SESSION"}', {**JSON, SESSION_ID_HEADER: NEW_SESSION})
+    announced = connection.headers.get(SESSION_ID_HEADER.lower()) or connection.headers[NEW_SESSION_ID_HEADER.lower()]
+    return parse_new_session(announced)[0]
 
 
-async def _turn(client: aiohttp.ClientSession, url: str, session: str, text: str, **parameters: Any) -> dict[str, Any]:
-    body = json.dumps({"inputs": text, **({"parameters": parameters} if parameters else {})})
-    headers = {SESSION_ID_HEADER: session, "Content-Type": "application/json"}
-    async with client.post(f"{url}/invocations", data=body, headers=headers) as response:
-        assert response.status == 200, await response.text()
-        answer: dict[str, Any] = json.loads(await response.read())
-        return answer
+async def _turn(connection: Connection, session: str, text: str, **parameters: Any) -> dict[str, Any]:
+    body = {"inputs": text, **({"parameters": parameters} if parameters else {})}
+    answer = await connection.post("/invocations", orjson.dumps(body), {**JSON, SESSION_ID_HEADER: session})
+    value: dict[str, Any] = orjson.loads(answer)
+    return value
 
 
-async def _close(client: aiohttp.ClientSession, url: str, session: str) -> None:
-    headers = {SESSION_ID_HEADER: session}
-    async with client.post(f"{url}/invocations", json={"requestType": "CLOSE"}, headers=headers) as response:
-        assert response.status == 200, await response.text()
+async def _close(connection: Connection, session: str) -> None:
+    await connection.post("/invocations", b'{"requestType": "CLOSE"}', {**JSON, SESSION_ID_HEADER: session})
 
 
-async def _at_once(url: str, work: Work) -> None:
-    async with aiohttp.ClientSession() as client:
-        await asyncio.gather(*(work(client, url) for _ in range(AT_ONCE)))
+async def _at_once(url: str, work: Work, callers: int = AT_ONCE) -> None:
+    connections = [await Connection.to(url) for _ in range(callers)]
+    await asyncio.gather(*map(work, connections))
+    for connection in connections:
+        connection.close()
 
 
 def _seconds(work: Awaitable[None]) -> float:
@@ -286,7 +287,7 @@ def _seconds(work: Awaitable[None]) -> float:
         await work
         return time.perf_counter() - begun
 
-    return asyncio.run(timed())
+    return uvloop.run(timed())
 
 
 if __name__ == "__main__":
