@@ -6,7 +6,7 @@ problem is an ``invalid_request`` that names the field, the value got and what i
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,10 +72,12 @@ class Ask:
 
 
 _REQUEST_TYPES = {each.value: each for each in RequestType}
-_OPEN_FIELDS = ("requestType", "extSessionID", "messages", "ttlSeconds")
-_CLOSE_FIELDS = ("requestType", "extSessionID")
-_TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind")
-_GENERATE_FIELDS = ("inputs", "parameters", "sampling_params", "stream")
+# Dictionaries, since those are sets that keep their order.
+_OPEN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "messages", "ttlSeconds"))
+_CLOSE_FIELDS = dict.fromkeys(("requestType", "extSessionID"))
+_TURN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "history", "rewind"))
+_GENERATE_FIELDS = dict.fromkeys(("inputs", "parameters", "sampling_params", "stream"))
+_GENERATE_TURN_FIELDS = {**_GENERATE_FIELDS, **_TURN_FIELDS}
 _SHAPES = ("inputs", "messages", "prompt")
 
 
@@ -164,7 +166,7 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
         )
     (shape,) = shapes
     if shape == "inputs":
-        _refuse_unknown(body, (*_GENERATE_FIELDS, *(_TURN_FIELDS if session is not None else ())), inner=True)
+        _refuse_unknown(body, _GENERATE_FIELDS if session is None else _GENERATE_TURN_FIELDS, inner=True)
     if shape == "prompt" and session is not None:
         raise invalid("'prompt' is for requests without a session; in a session say 'inputs' or 'messages'")
     history = body.get("history", "append")
@@ -237,7 +239,9 @@ def _typed(body: Mapping[str, Any], name: str, kinds: tuple[type, ...], allowed:
     return value
 
 
-def _refuse_unknown(body: Mapping[str, Any], known: Collection[str], *, inner: bool = False) -> None:
+def _refuse_unknown(body: Mapping[str, Any], known: Mapping[str, None], *, inner: bool = False) -> None:
+    if body.keys() <= known.keys():
+        return
     for name in body:
         if name not in known:
             if inner and name in sampling.NAMES:

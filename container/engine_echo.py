@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import asyncio
 import codecs
+import re
 from array import array
 from collections import OrderedDict
-from collections.abc import AsyncGenerator, Iterable, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
 from container import chat
@@ -25,9 +26,13 @@ TOKENS_A_CHUNK = 4
 CACHED_PROMPTS = 2048
 """Prompts that the imitated prefix cache remembers; the least recently used goes first."""
 
+_TOKEN_BYTES = 4
 _START, _END = "<|im_start|>", "<|im_end|>"
-_FIRST_SPECIAL = 0xFF000000  # the byte 0xFF never occurs in UTF-8, so text never makes these
-_START_ID, _EOS = _FIRST_SPECIAL + 1, _FIRST_SPECIAL + 2
+_MARKERS = re.compile(f"({re.escape(_START)}|{re.escape(_END)})")
+_EOS = 0xFF000002
+# The byte 0xFF never occurs in UTF-8: text never makes these two tokens, and a search for them ends where a token does.
+_START_TOKEN, _END_TOKEN = (token_array([each]).tobytes() for each in (0xFF000001, _EOS))
+_USER = _START_TOKEN + b"user\n"
 
 
 class EchoTokenizer:
@@ -36,14 +41,7 @@ class EchoTokenizer:
     def encode(self, text: str) -> array[int]:
         """Token ids of ``text``; the two ChatML markers are one token each."""
         ids = token_array()
-        for turn, piece in enumerate(text.split(_START)):
-            if turn:
-                ids.append(_START_ID)
-            for part, content in enumerate(piece.split(_END)):
-                if part:
-                    ids.append(_EOS)
-                data = content.encode()
-                ids.frombytes(data + b"\0" * (-len(data) % 4))
+        ids.frombytes(b"".join(map(_tokens, _MARKERS.split(text))))
         return ids
 
     def render(
@@ -71,14 +69,14 @@ class EchoEngine:
 
     async def generate(self, generation: Generation) -> AsyncGenerator[Chunk, None]:
         """Stream the answer token by token, cut at ``max_new_tokens``."""
-        prompt = generation.input_ids
+        prompt = generation.input_ids.tobytes()
         cached = self._cache.shared(prompt, generation.session_id)
         limit = generation.sampling_params.get("max_new_tokens", DEFAULT_MAX_NEW_TOKENS)
         answer = self.tokenizer.encode(_answer(prompt))
         answer.append(_EOS)
         output = answer[:limit]
         finish = {"type": "stop", "matched": _EOS} if len(answer) <= limit else {"type": "length", "length": limit}
-        usage = Usage(prompt_tokens=len(prompt), completion_tokens=len(output), cached_tokens=cached)
+        usage = Usage(prompt_tokens=len(generation.input_ids), completion_tokens=len(output), cached_tokens=cached)
         decoder = codecs.getincrementaldecoder("utf-8")("ignore")
         step = 1 if self._token_seconds else TOKENS_A_CHUNK if generation.stream else len(output) + 1
         last = max(0, len(output) - 1) // step * step
@@ -86,7 +84,7 @@ class EchoEngine:
             ids = output[start : start + step]
             yield Chunk(text=_text(decoder, ids), token_ids=ids)
             await asyncio.sleep(self._token_seconds)
-        self._cache.add(prompt + output, generation.session_id)
+        self._cache.add(prompt + output.tobytes(), generation.session_id)
         ids = output[last:]
         yield Chunk(text=_text(decoder, ids), token_ids=ids, finish_reason=finish, usage=usage)
 
@@ -121,41 +119,34 @@ class EchoEngine:
         """Nothing to end."""
 
 
-def _answer(prompt: array[int]) -> str:
+def _tokens(piece: str) -> bytes:
+    """The tokens of a marker, or of text without one."""
+    if piece == _START:
+        return _START_TOKEN
+    if piece == _END:
+        return _END_TOKEN
+    data = piece.encode()
+    return data + b"\0" * (-len(data) % _TOKEN_BYTES)
+
+
+def _answer(prompt: bytes) -> str:
     """What the echo says to a rendered conversation, or to a raw prompt."""
-    starts = range(len(prompt))
-    first = _user_message(prompt, starts)
-    if first is None:
+    if _USER not in prompt:
         return f"You said: {_decode(prompt)}"
-    last = _user_message(prompt, reversed(starts))
+    first, last = _user_message(prompt, prompt.find(_USER)), _user_message(prompt, prompt.rfind(_USER))
     return f"You said: {last}" if first == last else f"You said: {last} | At first: {first}"
 
 
-def _user_message(prompt: array[int], positions: Iterable[int]) -> str | None:
-    """The first user message that starts at one of ``positions``, searched no further than needed."""
-    for position in positions:
-        if prompt[position] == _START_ID:
-            role, _, content = _decode(prompt[position + 1 : _end(prompt, position)]).partition("\n")
-            if role == "user":
-                return content
-    return None
+def _user_message(prompt: bytes, start: int) -> str:
+    end = prompt.find(_END_TOKEN, start)
+    return _decode(prompt[start + len(_USER) : end if end >= 0 else None])
 
 
-def _end(prompt: array[int], start: int) -> int:
-    try:
-        return prompt.index(_EOS, start)
-    except ValueError:
-        return len(prompt)
-
-
-def _decode(ids: Iterable[int]) -> str:
-    """Text of ``ids``, markers left out."""
-    return (
-        token_array([each for each in ids if each < _FIRST_SPECIAL])
-        .tobytes()
-        .replace(b"\0", b"")
-        .decode(errors="replace")
-    )
+def _decode(tokens: bytes) -> str:
+    """Text of ``tokens``, markers left out."""
+    for marker in (_START_TOKEN, _END_TOKEN):
+        tokens = tokens.replace(marker, b"")
+    return tokens.replace(b"\0", b"").decode(errors="replace")
 
 
 def _text(decoder: codecs.IncrementalDecoder, ids: array[int]) -> str:
@@ -172,20 +163,20 @@ def _content(message: Message) -> str:
 
 
 class _PrefixCache:
-    """How much of a prompt an engine with a prefix cache would already have computed."""
+    """How much of a prompt an engine with a prefix cache would already have computed. Prompts are bytes of tokens."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[object, array[int]] = OrderedDict()
+        self._known: OrderedDict[object, bytes] = OrderedDict()
 
-    def shared(self, prompt: array[int], session_id: str | None) -> int:
+    def shared(self, prompt: bytes, session_id: str | None) -> int:
         """Tokens at the start of ``prompt`` that some remembered prompt starts with; never the last one."""
-        own = self._known.get(_key(prompt, session_id))
-        return min(_common(prompt, own), len(prompt) - 1) if own is not None else 0
+        own = self._known.get(_key(prompt, session_id), b"")
+        return max(0, min(_common(prompt, own), len(prompt) - 1) // _TOKEN_BYTES)
 
-    def add(self, ids: array[int], session_id: str | None) -> None:
+    def add(self, tokens: bytes, session_id: str | None) -> None:
         """Remember a prompt and its completion, whose last token was never computed."""
-        key = _key(ids, session_id)
-        self._known[key] = ids[:-1]
+        key = _key(tokens, session_id)
+        self._known[key] = tokens[:-_TOKEN_BYTES]
         self._known.move_to_end(key)
         while len(self._known) > CACHED_PROMPTS:
             self._known.popitem(last=False)
@@ -194,16 +185,16 @@ class _PrefixCache:
         self._known.pop(session_id, None)
 
 
-def _key(ids: array[int], session_id: str | None) -> object:
+def _key(prompt: bytes, session_id: str | None) -> object:
     """Sessions are found by their id; what has none by its first tokens, as in a radix tree's first node."""
-    return session_id if session_id is not None else ids[:8].tobytes()
+    return session_id if session_id is not None else prompt[: 8 * _TOKEN_BYTES]
 
 
-def _common(one: array[int], other: array[int]) -> int:
-    """Length of the common prefix, by bisection over whole-slice comparisons (a memcmp each)."""
+def _common(one: bytes, other: bytes) -> int:
+    """Length of the common prefix, by bisection over comparisons of slices."""
+    if one.startswith(other):
+        return len(other)
     low, high = 0, min(len(one), len(other))
-    if one[:high] == other[:high]:
-        return high
     while low < high:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if one[low:middle] == other[low:middle] else (low, middle - 1)

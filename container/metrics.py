@@ -7,11 +7,14 @@ from __future__ import annotations
 
 import json
 import time
-from collections import Counter as Counts
-from collections import deque
-from collections.abc import Callable
+from bisect import bisect_left
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Mapping
 
-from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, generate_latest
+from prometheus_client import CollectorRegistry, generate_latest
+from prometheus_client.metrics_core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
+from prometheus_client.registry import Collector
+from prometheus_client.utils import floatToGoString
 
 from container.engine import Usage
 
@@ -19,80 +22,105 @@ EMF_SECONDS = 10.0
 EMF_VALUES = 100
 """Values of one metric that an EMF line may hold, CloudWatch's limit: of more, the last."""
 
-_SECONDS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60)
+_BUCKETS = (0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, float("inf"))
 
 
-class Metrics:
-    """The counters of one server. Metrics of the engine itself are the engine's."""
+class _Histogram:
+    """How many values fell into each bucket. Seconds."""
+
+    def __init__(self) -> None:
+        self._counts = [0] * len(_BUCKETS)
+        self._sum = 0.0
+
+    def observe(self, seconds: float) -> None:
+        self._counts[bisect_left(_BUCKETS, seconds)] += 1
+        self._sum += seconds
+
+    def family(self, name: str, documentation: str) -> Metric:
+        total, buckets = 0, []
+        for bound, count in zip(_BUCKETS, self._counts, strict=True):
+            total += count
+            buckets.append((floatToGoString(bound), total))  # type: ignore[no-untyped-call]
+        return HistogramMetricFamily(name, documentation, buckets=buckets, sum_value=self._sum)
+
+
+class Metrics(Collector):
+    """The counters of one server. Metrics of the engine itself are the engine's.
+
+    Counts are plain numbers, which a turn adds to at a tenth of the cost of the library's thread-safe counters: all of
+    them are counted on the event loop. The library writes them out.
+    """
 
     def __init__(self, open_sessions: Callable[[], int]) -> None:
-        self.registry = CollectorRegistry()
         self._open_sessions = open_sessions
-        self._window: Counts[str] = Counts()
+        self._counts: Counter[str] = Counter()
+        self._sessions: Counter[str] = Counter()
+        self._errors: Counter[str] = Counter()
+        self._first_token = _Histogram()
+        self._queue = _Histogram()
+        self._told: Counter[str] = Counter()
+        """What the EMF lines so far have said."""
         self._times: deque[tuple[float, float]] = deque(maxlen=EMF_VALUES)
-        Gauge("sticky_open_sessions", "Sessions open now", registry=self.registry).set_function(open_sessions)
-        self._sessions = Counter(
-            "sticky_sessions", "Sessions by what became of them", ["event"], registry=self.registry
-        )
-        self._turns = Counter("sticky_turns", "Turns answered", registry=self.registry)
-        self._rerenders = Counter(
-            "sticky_rerenders", "Turns whose template rewrote the past, rendered anew", registry=self.registry
-        )
-        tokens = Counter("sticky_tokens", "Tokens of turns", ["kind"], registry=self.registry)
-        self._prompt, self._cached, self._completion = map(tokens.labels, ("prompt", "cached", "completion"))
-        self._errors = Counter("sticky_errors", "Requests refused or failed", ["code"], registry=self.registry)
-        self._first_token = Histogram(
-            "sticky_time_to_first_token_seconds",
-            "Request to first token",
-            buckets=_SECONDS,
-            registry=self.registry,
-        )
-        self._queue = Histogram(
-            "sticky_queue_seconds", "Wait for the session's earlier turns", buckets=_SECONDS, registry=self.registry
-        )
+        self._registry = CollectorRegistry()
+        self._registry.register(self)
 
     def session(self, event: str) -> None:
         """A session was ``opened``, ``closed``, ``expired``, ``restored`` after a restart, or ``lost`` in one."""
-        self._sessions.labels(event).inc()
-        self._window[f"Sessions{event.capitalize()}"] += 1
+        self._sessions[event] += 1
 
     def turn(self, usage: Usage, *, first_token_seconds: float, queue_seconds: float, rerendered: bool) -> None:
         """A turn was answered."""
-        self._turns.inc()
+        counts = self._counts
+        counts["Turns"] += 1
+        counts["Rerenders"] += rerendered
+        counts["PromptTokens"] += usage.prompt_tokens
+        counts["CachedTokens"] += usage.cached_tokens
+        counts["CompletionTokens"] += usage.completion_tokens
         self._first_token.observe(first_token_seconds)
         self._queue.observe(queue_seconds)
-        self._prompt.inc(usage.prompt_tokens)
-        self._cached.inc(usage.cached_tokens)
-        self._completion.inc(usage.completion_tokens)
-        if rerendered:
-            self._rerenders.inc()
-        window = self._window
-        window["Turns"] += 1
-        window["Rerenders"] += rerendered
-        window["PromptTokens"] += usage.prompt_tokens
-        window["CachedTokens"] += usage.cached_tokens
-        window["CompletionTokens"] += usage.completion_tokens
         self._times.append((first_token_seconds, queue_seconds))
 
     def error(self, code: str) -> None:
         """A request was answered with an error."""
-        self._errors.labels(code).inc()
+        self._errors[code] += 1
+
+    def collect(self) -> Iterator[Metric]:
+        """What the library asks for when ``/metrics`` is read."""
+        counts = self._counts
+        yield GaugeMetricFamily("sticky_open_sessions", "Sessions open now", self._open_sessions())
+        yield _labelled("sticky_sessions", "Sessions by what became of them", "event", self._sessions)
+        yield CounterMetricFamily("sticky_turns", "Turns answered", counts["Turns"])
+        rerenders = "Turns whose template rewrote the past, rendered anew"
+        yield CounterMetricFamily("sticky_rerenders", rerenders, counts["Rerenders"])
+        kinds = {each: counts[f"{each.capitalize()}Tokens"] for each in ("prompt", "cached", "completion")}
+        yield _labelled("sticky_tokens", "Tokens of turns", "kind", kinds)
+        yield _labelled("sticky_errors", "Requests refused or failed", "code", self._errors)
+        yield self._first_token.family("sticky_time_to_first_token_seconds", "Request to first token")
+        yield self._queue.family("sticky_queue_seconds", "Wait for the session's earlier turns")
 
     def prometheus(self) -> bytes:
         """In Prometheus's text format."""
-        return generate_latest(self.registry)
+        return generate_latest(self._registry)
 
     def emf(self, namespace: str) -> str:
         """One EMF line for what happened since the last one: counts as sums, times as values."""
+        totals = self._counts + Counter({f"Sessions{each.capitalize()}": n for each, n in self._sessions.items()})
         values: dict[str, float | list[float]] = {"OpenSessions": self._open_sessions()}
-        values |= {name: count for name, count in self._window.items() if count}
+        values |= totals - self._told
+        self._told = totals
         units = dict.fromkeys(values, "Count")
         if self._times:
             for place, name in enumerate(("TimeToFirstToken", "QueueTime")):
                 values[name] = [each[place] for each in self._times]
                 units[name] = "Seconds"
-        self._window.clear()
         self._times.clear()
         metrics = [{"Name": name, "Unit": unit} for name, unit in units.items()]
         head = {"Namespace": namespace, "Dimensions": [[]], "Metrics": metrics}
         return json.dumps({"_aws": {"Timestamp": int(time.time() * 1000), "CloudWatchMetrics": [head]}, **values})
+
+
+def _labelled(name: str, documentation: str, label: str, values: Mapping[str, float]) -> Metric:
+    family = CounterMetricFamily(name, documentation, labels=[label])
+    for each, value in values.items():
+        family.add_metric([each], value)
+    return family

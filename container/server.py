@@ -10,8 +10,8 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -39,6 +39,25 @@ DEAD_NOTICE_SECONDS = 2.0
 """How long ``/ping`` says 503 before the process of a dead engine exits: SageMaker asks about every two seconds."""
 
 
+class Running:
+    """Counts the requests that run now: a context manager around each of them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self.idle = asyncio.Event()
+        """Set while there is none."""
+        self.idle.set()
+
+    def __enter__(self) -> None:
+        self._count += 1
+        self.idle.clear()
+
+    def __exit__(self, *_problem: object) -> None:
+        self._count -= 1
+        if not self._count:
+            self.idle.set()
+
+
 class Server:
     """One process: its engine, its sessions, and whether it takes traffic."""
 
@@ -58,9 +77,7 @@ class Server:
         self.metrics = Metrics(lambda: len(self.sessions) if self.ready else 0)
         self._run_id = secrets.token_hex(4)
         self._request_numbers = count(1)
-        self._requests = 0
-        self._idle = asyncio.Event()
-        self._idle.set()
+        self._running = Running()
         self._tasks: list[asyncio.Task[None]] = []
 
     async def start(self) -> None:
@@ -135,12 +152,11 @@ class Server:
     async def _drain(self) -> None:
         """Wait for the running requests, then stop; what is new is refused meanwhile."""
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._idle.wait(), self.config.drain_seconds)
+            await asyncio.wait_for(self._running.idle.wait(), self.config.drain_seconds)
         self._stop()
 
-    @contextmanager
-    def request(self) -> Iterator[None]:
-        """Around one request that a drain has to wait for.
+    def request(self) -> Running:
+        """A context manager around one request, for which a drain has to wait.
 
         Raises:
             ServerError: this instance takes no requests now.
@@ -149,15 +165,8 @@ class Server:
             raise ServerError(ErrorCode.DRAINING, "this instance is going away; open the session again, on another")
         if not self.ready:
             raise ServerError(ErrorCode.ENGINE_UNAVAILABLE, "the model is not loaded")
-        self._requests += 1
-        self._idle.clear()
         logs.request_id.set(f"{self._run_id}-{next(self._request_numbers)}")
-        try:
-            yield
-        finally:
-            self._requests -= 1
-            if not self._requests:
-                self._idle.set()
+        return self._running
 
     async def reap(self) -> None:
         """End the sessions whose time is over and release their KV."""

@@ -15,7 +15,7 @@ from typing import Any
 from sagemaker_sticky_protocol import ErrorCode
 
 from container.bodies import Ask, Open
-from container.engine import Chunk, Engine, Event, Generation, OpenAICall
+from container.engine import Chunk, Engine, Event, Generation, OpenAICall, token_array
 from container.errors import ServerError, invalid
 from container.metrics import Metrics
 from container.sampling import DEFAULT_MAX_NEW_TOKENS
@@ -33,7 +33,7 @@ class Progress:
     def __init__(self) -> None:
         self._asked = self._begun = time.monotonic()
         self._first: float | None = None
-        self.token_ids: list[int] = []
+        self.token_ids = token_array()
 
     def begin(self) -> None:
         """The turns before this one are done."""
@@ -137,23 +137,28 @@ class Turns:
         session: Session | None = None,
     ) -> Event | None:
         """Send what the engine says, all but the last; what it works on is aborted when this ends early."""
-        events = self._events(ask, prompt, session)
+        answer, as_event = self._begin(ask, prompt, session)
         try:
-            async with asyncio.timeout(self._timeout_seconds), aclosing(events):
-                async for event in events:
+            async with asyncio.timeout(self._timeout_seconds), aclosing(answer):
+                async for piece in answer:
+                    event = as_event(piece)
                     progress.add(event.token_ids)
-                    if not ask.stream or event.usage is not None:
+                    if event.usage is not None:
                         return event
-                    await send(event)
+                    if ask.stream:
+                        await send(event)
         except TimeoutError:
             raise ServerError(
                 ErrorCode.ENGINE_UNAVAILABLE, f"the answer was not complete after {self._timeout_seconds:g} s"
             ) from None
         return None
 
-    def _events(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> AsyncGenerator[Event, None]:
+    def _begin(
+        self, ask: Ask, prompt: Prompt | None, session: Session | None
+    ) -> tuple[AsyncGenerator[Any, None], Callable[[Any], Event]]:
+        """What the engine will say, and how a piece of that becomes an event."""
         if ask.openai is not None:
-            return self._engine.openai(self._openai_call(ask, prompt, session))
+            return self._engine.openai(self._openai_call(ask, prompt, session)), _as_it_is
         ids = prompt.ids if prompt is not None else self._engine.tokenizer.encode(ask.inputs or "")
         params = dict(ask.sampling_params)
         params["max_new_tokens"] = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
@@ -164,7 +169,7 @@ class Turns:
             rank=session.rank if session is not None else None,
             stream=ask.stream,
         )
-        return _generation(self._engine.generate(generation), stream=ask.stream)
+        return self._engine.generate(generation), GenerationEvents(whole=not ask.stream)
 
     def _openai_call(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> OpenAICall:
         assert ask.openai is not None
@@ -208,33 +213,35 @@ def _prompt(session: Session, ask: Ask) -> Prompt:
         raise invalid(f"'{ask.said_in}': {problem}") from None
 
 
-async def _generation(chunks: AsyncGenerator[Chunk, None], *, stream: bool) -> AsyncGenerator[Event, None]:
-    """``{"generation": {"text", "meta_info"}}``: the 2025 sample's answer, with SGLang's names inside."""
-    text: list[str] = []
-    ids: list[int] = []
-    async with aclosing(chunks):
-        async for chunk in chunks:
-            text.append(chunk.text)
-            if stream and chunk.finish_reason is None:
-                yield Event(body={"generation": {"text": chunk.text}}, token_ids=chunk.token_ids)
-                continue
-            ids.extend(chunk.token_ids)
-            if chunk.finish_reason is not None:
-                whole = "".join(text)
-                yield Event(
-                    body={"generation": {"text": chunk.text if stream else whole, "meta_info": _meta_info(chunk)}},
-                    token_ids=ids,
-                    answer={"role": "assistant", "content": whole},
-                    usage=chunk.usage,
-                )
+def _as_it_is(event: Event) -> Event:
+    return event
 
 
-def _meta_info(last: Chunk) -> dict[str, Any]:
-    usage = last.usage
-    assert usage is not None
-    return {
-        "finish_reason": last.finish_reason,
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "cached_tokens": usage.cached_tokens,
-    }
+class GenerationEvents:
+    """Turns chunks into ``{"generation": {"text", "meta_info"}}``: the 2025 sample's answer, SGLang's names inside."""
+
+    __slots__ = ("_text", "_whole")
+
+    def __init__(self, *, whole: bool) -> None:
+        self._text = ""
+        self._whole = whole
+        """Whether the last event has the whole text, or what the events before it have not."""
+
+    def __call__(self, chunk: Chunk) -> Event:
+        """The event of one chunk."""
+        self._text += chunk.text
+        usage = chunk.usage
+        if usage is None:
+            return Event(body={"generation": {"text": chunk.text}}, token_ids=chunk.token_ids)
+        meta_info = {
+            "finish_reason": chunk.finish_reason,
+            "prompt_tokens": usage.prompt_tokens,
+            "completion_tokens": usage.completion_tokens,
+            "cached_tokens": usage.cached_tokens,
+        }
+        return Event(
+            body={"generation": {"text": self._text if self._whole else chunk.text, "meta_info": meta_info}},
+            token_ids=chunk.token_ids,
+            answer={"role": "assistant", "content": self._text},
+            usage=usage,
+        )

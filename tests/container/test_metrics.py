@@ -10,9 +10,9 @@ from container.metrics import EMF_VALUES, Metrics
 from .conftest import Container
 
 
-def turn(metrics: Metrics, *, rerendered: bool = False) -> None:
+def turn(metrics: Metrics, *, first_token_seconds: float = 0.25, rerendered: bool = False) -> None:
     usage = Usage(prompt_tokens=30, completion_tokens=5, cached_tokens=20)
-    metrics.turn(usage, first_token_seconds=0.25, queue_seconds=0.0, rerendered=rerendered)
+    metrics.turn(usage, first_token_seconds=first_token_seconds, queue_seconds=0.0, rerendered=rerendered)
 
 
 def test_an_emf_line_holds_what_happened_since_the_last_one() -> None:
@@ -35,6 +35,17 @@ def test_an_emf_line_keeps_to_cloudwatchs_limit() -> None:
     for _ in range(EMF_VALUES + 1):
         turn(metrics)
     assert len(json.loads(metrics.emf("x"))["TimeToFirstToken"]) == EMF_VALUES
+
+
+def test_a_histogram_counts_a_value_in_every_bucket_that_it_fits() -> None:
+    metrics = Metrics(lambda: 0)
+    for seconds in (0.01, 0.3, 100.0):
+        turn(metrics, first_token_seconds=seconds)
+    name = "sticky_time_to_first_token_seconds"
+    lines = dict(line.rsplit(" ", 1) for line in metrics.prometheus().decode().splitlines() if line.startswith(name))
+    counts = {bound: lines[f'{name}_bucket{{le="{bound}"}}'] for bound in ("0.01", "0.25", "0.5", "60.0", "+Inf")}
+    assert counts == {"0.01": "1.0", "0.25": "1.0", "0.5": "2.0", "60.0": "2.0", "+Inf": "3.0"}
+    assert float(lines[f"{name}_sum"]) == 100.31
 
 
 def value(container: Container, name: str) -> float:
