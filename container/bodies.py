@@ -51,6 +51,8 @@ class Ask:
     """OpenAI's fields; the engine knows which there are."""
     history: str = "append"
     rewind: int | None = None
+    answer_prefix: str = ""
+    """How the answer begins: the caller has that much of it from a stream that broke, and wants what follows."""
     sampling_params: Mapping[str, Any] = field(default_factory=dict)
     """By SGLang's names; of ``inputs`` only."""
     stream: bool = False
@@ -76,9 +78,10 @@ _REQUEST_TYPES = {each.value: each for each in RequestType}
 _OPEN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "messages", "ttlSeconds"))
 _CLOSE_FIELDS = dict.fromkeys(("requestType", "extSessionID"))
 _TURN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "history", "rewind"))
-_GENERATE_FIELDS = dict.fromkeys(("inputs", "parameters", "sampling_params", "stream"))
+_GENERATE_FIELDS = dict.fromkeys(("inputs", "parameters", "sampling_params", "stream", "answerPrefix"))
 _GENERATE_TURN_FIELDS = {**_GENERATE_FIELDS, **_TURN_FIELDS}
 _SHAPES = ("inputs", "messages", "prompt")
+_GRAMMARS = ("json_schema", "regex", "ebnf", "structural_tag", "response_format")
 
 
 def read_json(body: bytes) -> dict[str, Any]:
@@ -178,25 +181,44 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
     rewind = _typed(body, "rewind", (int,), "a whole number from 0")
     if rewind is not None and (rewind < 0 or history == "full"):
         raise invalid(f"'rewind' should be a whole number from 0, and goes with 'history' 'append' only, got {rewind}")
+    answer_prefix = _typed(body, "answerPrefix", (str,), "a string") or ""
+    if answer_prefix and shape == "prompt":
+        raise invalid("'answerPrefix' goes with 'inputs' or 'messages'; put it at the end of 'prompt'")
     stream = bool(_typed(body, "stream", (bool,), "true or false"))
     if shape == "inputs":
+        given, field_name = _parameters(body)
+        if answer_prefix:
+            _refuse_grammar(given)
         return Ask(
             session_id=session,
             inputs=_text(body, "inputs"),
             rewind=rewind,
-            sampling_params=read_sampling(*_parameters(body)),
+            answer_prefix=answer_prefix,
+            sampling_params=read_sampling(given, field_name),
             stream=stream,
         )
     if shape == "messages":
         read_messages(body["messages"])
-    ours = _TURN_FIELDS if session is not None else ()
+    if answer_prefix:
+        _refuse_grammar(body)
+    ours = ("answerPrefix", *(_TURN_FIELDS if session is not None else ()))
     return Ask(
         session_id=session,
         openai={name: value for name, value in body.items() if name not in ours},
         history=history,
         rewind=rewind,
+        answer_prefix=answer_prefix,
         stream=stream,
     )
+
+
+def _refuse_grammar(given: Mapping[str, Any]) -> None:
+    """Refuse to go on with an answer that has to follow a grammar: that would begin anew after the prefix."""
+    for name in _GRAMMARS:
+        if given.get(name) not in (None, {"type": "text"}):
+            raise invalid(f"'answerPrefix' does not go with '{name}': ask for the whole answer again")
+    if given.get("tool_choice") not in (None, "none", "auto"):
+        raise invalid("'answerPrefix' goes with 'tool_choice' 'none' or 'auto' only: ask for the whole answer again")
 
 
 def read_messages(value: object) -> Sequence[Message]:

@@ -33,6 +33,8 @@ class Generation:
     """Whether the text is wanted as it comes; else one chunk will do, which is cheaper."""
     rank: int | None = None
     """Which data-parallel copy of the model; None leaves it to the engine."""
+    begun: int = 0
+    """How many of the last ids are not asked but answered: the caller has that beginning, and wants what follows."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -46,6 +48,8 @@ class OpenAICall:
     """The prompt that takes the place of what ``body`` would render to: a session's transcript."""
     session_id: str | None = None
     rank: int | None = None
+    begun: int = 0
+    """As of a :class:`Generation`: of the last of ``input_ids``."""
 
 
 @dataclass(slots=True, kw_only=True)

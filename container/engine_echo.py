@@ -72,7 +72,8 @@ class EchoEngine:
         prompt = generation.input_ids.tobytes()
         cached = self._cache.shared(prompt, generation.session_id)
         limit = generation.sampling_params.get("max_new_tokens", DEFAULT_MAX_NEW_TOKENS)
-        answer = self.tokenizer.encode(_answer(prompt))
+        asked = len(prompt) - generation.begun * _TOKEN_BYTES
+        answer = self.tokenizer.encode(_answer(prompt[:asked]).removeprefix(_decode(prompt[asked:])))
         answer.append(_EOS)
         output = answer[:limit]
         finish = {"type": "stop", "matched": _EOS} if len(answer) <= limit else {"type": "length", "length": limit}
@@ -98,7 +99,11 @@ class EchoEngine:
         else:
             ids = self.tokenizer.encode(str(call.body["prompt"]))
         generation = Generation(
-            input_ids=ids, sampling_params=params, session_id=call.session_id, stream=bool(call.body.get("stream"))
+            input_ids=ids,
+            sampling_params=params,
+            session_id=call.session_id,
+            stream=bool(call.body.get("stream")),
+            begun=call.begun,
         )
         chunks = self.generate(generation)
         return chat.events(call, chunks, model=self.name)

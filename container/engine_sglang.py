@@ -141,6 +141,9 @@ class SGLangEngine:
 
     def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
         """SGLang's own OpenAI side: its request models, template, tool-call and reasoning parsers."""
+        if call.begun and self._arguments.reasoning_parser:
+            # The parser would take what follows for thinking.
+            raise invalid("'answerPrefix' does not go with a model whose reasoning is parsed; say 'inputs'")
         kind, serving = (ChatCompletionRequest, self._chat) if call.chat else (CompletionRequest, self._completions)
         request = openai_sglang.read_request(kind, call)
         recorder = openai_sglang.Recorder(self._engine.tokenizer_manager, call)

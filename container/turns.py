@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from array import array
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import aclosing
 from typing import Any
@@ -20,7 +21,7 @@ from container.errors import ServerError, invalid
 from container.metrics import Metrics
 from container.sampling import DEFAULT_MAX_NEW_TOKENS
 from container.sessions import Session, SessionTable
-from container.transcript import Prompt
+from container.transcript import ChatTemplate, Prompt
 
 Send = Callable[[Event], Awaitable[None]]
 
@@ -30,10 +31,11 @@ class Progress:
 
     __slots__ = ("_asked", "_begun", "_first", "token_ids")
 
-    def __init__(self) -> None:
+    def __init__(self, begun: array[int]) -> None:
+        """``begun``: tokens of the answer that the caller has already."""
         self._asked = self._begun = time.monotonic()
         self._first: float | None = None
-        self.token_ids = token_array()
+        self.token_ids = begun
 
     def begin(self) -> None:
         """The turns before this one are done."""
@@ -110,15 +112,17 @@ class Turns:
             ServerError: the request is refused, or the answer was not complete in time. Where nothing was sent yet, it
                 is an answer of its own.
         """
+        progress = Progress(self._engine.tokenizer.encode(ask.answer_prefix) if ask.answer_prefix else token_array())
         if ask.session_id is None:
-            return await self._run(ask, send, Progress()), None
-        progress = Progress()
+            return await self._run(ask, send, progress), None
         async with self._sessions.turn(ask.session_id) as session:
             progress.begin()
             prompt = _prompt(session, ask)
             last = await self._run(ask, send, progress, prompt, session)
             if last is None or last.answer is None or last.usage is None:
                 raise ServerError(ErrorCode.ENGINE_UNAVAILABLE, "the engine ended without an answer")
+            if ask.answer_prefix:
+                last.answer = {**last.answer, "content": ask.answer_prefix + (last.answer.get("content") or "")}
             self._sessions.commit(session, prompt, progress.token_ids, last.answer)
         self._metrics.turn(
             last.usage,
@@ -137,7 +141,7 @@ class Turns:
         session: Session | None = None,
     ) -> Event | None:
         """Send what the engine says, all but the last; what it works on is aborted when this ends early."""
-        answer, as_event = self._begin(ask, prompt, session)
+        answer, as_event = self._begin(ask, progress.token_ids[:], prompt, session)
         try:
             async with asyncio.timeout(self._timeout_seconds), aclosing(answer):
                 async for piece in answer:
@@ -154,28 +158,39 @@ class Turns:
         return None
 
     def _begin(
-        self, ask: Ask, prompt: Prompt | None, session: Session | None
+        self, ask: Ask, begun: array[int], prompt: Prompt | None, session: Session | None
     ) -> tuple[AsyncGenerator[Any, None], Callable[[Any], Event]]:
         """What the engine will say, and how a piece of that becomes an event."""
         if ask.openai is not None:
-            return self._engine.openai(self._openai_call(ask, prompt, session)), _as_it_is
+            return self._engine.openai(self._openai_call(ask, begun, prompt, session)), _as_it_is
         ids = prompt.ids if prompt is not None else self._engine.tokenizer.encode(ask.inputs or "")
         params = dict(ask.sampling_params)
-        params["max_new_tokens"] = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
+        room = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
+        params["max_new_tokens"] = max(1, room - len(begun))
         generation = Generation(
-            input_ids=ids,
+            input_ids=ids + begun,
             sampling_params=params,
             session_id=ask.session_id,
             rank=session.rank if session is not None else None,
             stream=ask.stream,
+            begun=len(begun),
         )
         return self._engine.generate(generation), GenerationEvents(whole=not ask.stream)
 
-    def _openai_call(self, ask: Ask, prompt: Prompt | None, session: Session | None) -> OpenAICall:
+    def _openai_call(self, ask: Ask, begun: array[int], prompt: Prompt | None, session: Session | None) -> OpenAICall:
         assert ask.openai is not None
         body = {"model": self._engine.name, **ask.openai}
+        for name in ("max_tokens", "max_completion_tokens"):
+            if begun and isinstance(body.get(name), int):
+                body[name] = max(1, body[name] - len(begun))
         if prompt is None or session is None:
-            return OpenAICall(body=body, chat=ask.messages is not None)
+            ids = None
+            if begun:
+                try:
+                    ids = ChatTemplate(self._engine.tokenizer).full(body["messages"], body.get("tools")) + begun
+                except ValueError as problem:
+                    raise invalid(f"'messages': {problem}") from None
+            return OpenAICall(body=body, chat=ask.messages is not None, input_ids=ids, begun=len(begun))
         self._room(len(prompt.ids), None, ask.said_in)
         # What carries the session is the last event, the one with the usage.
         body["messages"] = list(prompt.messages)
@@ -184,7 +199,14 @@ class Turns:
         if prompt.messages[0]["role"] == "tool":
             # Templates refuse a tool's answer without the call; the prompt is the transcript's either way.
             body["messages"] = [*session.transcript.messages, *prompt.messages]
-        return OpenAICall(body=body, chat=True, input_ids=prompt.ids, session_id=ask.session_id, rank=session.rank)
+        return OpenAICall(
+            body=body,
+            chat=True,
+            input_ids=prompt.ids + begun,
+            session_id=ask.session_id,
+            rank=session.rank,
+            begun=len(begun),
+        )
 
     def _room(self, prompt_tokens: int, max_new_tokens: int | None, field: str) -> int:
         """The tokens that may be generated; refuses what does not fit the context window."""

@@ -29,6 +29,7 @@ RESERVED = frozenset(
     {
         "requestType",
         "extSessionID",
+        "answerPrefix",
         "ttlSeconds",
         "inputs",
         "prompt",
@@ -81,11 +82,13 @@ def turn_call(
     session_id: str | None = None,
     stream: bool = False,
     rewind: int | None = None,
+    answer_prefix: str = "",
 ) -> Call:
     """One turn: in a session, or on its own with ``session_id`` None.
 
     Text goes as ``inputs`` with ``parameters`` beside it; messages go with OpenAI's fields at the top. ``rewind``
-    drops what the session holds after its first so many turns.
+    drops what the session holds after its first so many turns. ``answer_prefix`` is how the answer begins, of which
+    only what follows is wanted.
     """
     if taken := sorted(RESERVED & parameters.keys()):
         raise invalid(f"not a parameter, this package sets it: {', '.join(map(repr, taken))}")
@@ -100,6 +103,8 @@ def turn_call(
         body |= {"messages": _messages(content), **parameters}
     if rewind is not None and body.get("history") != "full":  # a whole conversation leaves nothing to rewind
         body["rewind"] = rewind
+    if answer_prefix:
+        body["answerPrefix"] = answer_prefix
     if stream:
         body["stream"] = True
         if "messages" in body:

@@ -11,7 +11,7 @@ from ._calls import Content, Message, turn_call
 from ._conversation import Conversation
 from ._recovery import ROLL_OVER_SECONDS, Recovery
 from ._session import Session
-from ._steps import once
+from ._steps import asking
 from ._stream import Stream
 from ._transport import make_transport
 from ._turn import Turn, read_turn
@@ -129,8 +129,7 @@ class StickyClient:
 
         As :meth:`invoke` otherwise; ``resume`` is that of :meth:`Session.stream`.
         """
-        call = turn_call(content, parameters, stream=True)
-        return Stream(partial(once, call), perform=self._transport.perform, resume=resume)
+        return Stream(partial(asking, content, parameters), perform=self._transport.perform, resume=resume)
 
     def close(self) -> None:
         """Close the connections. A ``runtime`` that was given stays open."""

@@ -134,8 +134,10 @@ class Conversation:
             self.in_doubt = False
         self._id = session_id
 
-    def say(self, content: Content, parameters: Mapping[str, Any], *, stream: bool = False) -> Call:
-        """The call of one turn.
+    def say(
+        self, content: Content, parameters: Mapping[str, Any], *, stream: bool = False, answer_prefix: str = ""
+    ) -> Call:
+        """The call of one turn; ``answer_prefix`` is what was given of its answer before a stream broke.
 
         Raises:
             SessionClosed: the session is not open.
@@ -145,7 +147,9 @@ class Conversation:
             raise SessionClosed(f"session {self.id} is closed")
         # Said of the turns counted here, so that a turn in doubt is dropped if it is there and nothing else is.
         rewind = self.turn - self._before if self.in_doubt and self._knows_turn else None
-        return turn_call(content, parameters, session_id=self.id, stream=stream, rewind=rewind)
+        return turn_call(
+            content, parameters, session_id=self.id, stream=stream, rewind=rewind, answer_prefix=answer_prefix
+        )
 
     def answered(self, content: Content, parameters: Mapping[str, Any], turn: Turn) -> None:
         """Take in a turn that was answered to its end."""

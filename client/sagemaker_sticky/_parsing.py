@@ -51,14 +51,14 @@ class LineBuffer:
 class StreamReader:
     """Builds a turn out of the lines of a stream, in either shape (``generation`` or ``chat.completion.chunk``)."""
 
-    def __init__(self, *, request_id: str | None = None) -> None:
-        """Nothing has come yet; ``request_id`` goes into errors."""
+    def __init__(self, *, request_id: str | None = None, text: str = "") -> None:
+        """Nothing has come yet but ``text``, before the stream broke; ``request_id`` goes into errors."""
         self.done = False
         self.usage: Usage | None = None
         self.finish_reason: str | None = None
         self.session: SessionInfo | None = None
         self._lines = LineBuffer()
-        self._pieces: list[str] = []
+        self._pieces = [text]
         self._ending = False
         self._message: dict[str, Any] = {}
         self._last: dict[str, Any] = {}
@@ -69,7 +69,7 @@ class StreamReader:
         """The text so far."""
         if len(self._pieces) > 1:
             self._pieces = ["".join(self._pieces)]
-        return self._pieces[0] if self._pieces else ""
+        return self._pieces[0]
 
     def feed(self, data: bytes) -> Iterator[str]:
         """The text in the lines that ``data`` completes, piece by piece.

@@ -63,17 +63,19 @@ def saying(
     recovery: Recovery,
     content: Content,
     parameters: Mapping[str, Any],
-    *,
-    stream: bool = False,
+    **how: Any,
 ) -> Steps[Any]:
-    """Say something, in another session where this one is lost; gives the Answer, or the StreamAnswer."""
-    call = conversation.say(content, parameters, stream=stream)
+    """Say something, in another session where this one is lost; gives the Answer, or the StreamAnswer.
+
+    ``how`` is that of :meth:`Conversation.say`.
+    """
+    call = conversation.say(content, parameters, **how)
     if conversation.must_reopen:
         yield from _moving(conversation)
-        call = conversation.say(content, parameters, stream=stream)
+        call = conversation.say(content, parameters, **how)
     elif recovery.enabled and conversation.complete and conversation.is_near_expiry(recovery.roll_over_seconds):
         yield from _rolling_over(conversation)
-        call = conversation.say(content, parameters, stream=stream)
+        call = conversation.say(content, parameters, **how)
     try:
         return (yield from _sent(conversation, call))
     except StickyError as error:
@@ -81,7 +83,7 @@ def saying(
             raise
         logger.info("session %s is lost (%s), opening another", conversation.id, error.code)
     yield from _reopening(conversation)
-    return (yield from _sent(conversation, conversation.say(content, parameters, stream=stream)))
+    return (yield from _sent(conversation, conversation.say(content, parameters, **how)))
 
 
 def closing(conversation: Conversation) -> Steps[None]:

@@ -155,9 +155,9 @@ class Session(SessionState):
 
         Args:
             content: Text, or OpenAI messages: only what is new.
-            resume: Whether a stream that breaks after it gave text is asked for again, and goes on where it broke;
-                the model must write the same again, as it does with ``temperature=0``. Otherwise, and where it writes
-                something else, StreamInterrupted carries the text that came.
+            resume: Whether the model is asked to go on where a stream broke after it gave text. Otherwise, and where
+                that cannot be (an answer bound to a grammar, reasoning that is parsed), StreamInterrupted carries the
+                text that came.
             **parameters: As for :meth:`invoke`.
         """
         self._refuse_overlap(self._stream)

@@ -5,10 +5,10 @@ Such :data:`Steps` do no I/O. :func:`run` walks them with functions that block, 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, TypeVar
 
-from ._calls import Call
+from ._calls import Call, Content, turn_call
 from ._errors import StickyError
 
 T = TypeVar("T")
@@ -19,6 +19,11 @@ Steps = Generator[Call, Any, T]
 def once(call: Call) -> Steps[Any]:
     """The steps of one call and nothing else; they give its answer."""
     return (yield call)
+
+
+def asking(content: Content, parameters: Mapping[str, Any], *, answer_prefix: str = "") -> Steps[Any]:
+    """The steps of a stream outside a session; they give the StreamAnswer."""
+    return once(turn_call(content, parameters, stream=True, answer_prefix=answer_prefix))
 
 
 def run(steps: Steps[T], perform: Callable[[Call], Any]) -> T:

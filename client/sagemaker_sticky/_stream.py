@@ -21,8 +21,8 @@ from ._steps import Steps, run
 from ._transport import StreamAnswer
 from ._turn import Turn, Usage
 
-Begin = Callable[[], Steps[StreamAnswer]]
-"""The steps that begin a stream, for the first time or again."""
+Begin = Callable[..., Steps[StreamAnswer]]
+"""Gives the steps that begin a stream; after a break, ``answer_prefix=`` is the text that came before it."""
 BREAKS = (*LOWER_ERRORS, ParserError, OSError, StreamInterrupted)
 """What reading a stream may raise; ParserError is a frame with a wrong checksum."""
 
@@ -57,14 +57,12 @@ class StreamState:
         self._recovers = recovers
         self._on_end = on_end
         self._turn: Turn | None = None
-        self._given = ""
-        self._caught_up = 0
         self._broke_at = -1
 
     @property
     def text(self) -> str:
         """What has arrived so far."""
-        return self._given or self._reader.text
+        return self._reader.text
 
     @property
     def usage(self) -> Usage | None:
@@ -87,36 +85,19 @@ class StreamState:
         return self._turn
 
     def _beginning(self) -> Steps[Any]:
-        """The steps that begin it, or begin it again; they give the events to read."""
-        answer = yield from self._begin()
-        self._reader = StreamReader(request_id=answer.request_id)
+        """The steps that begin it, or begin it again after the text so far; they give the events to read."""
+        answer = yield from self._begin(answer_prefix=self.text)
+        self._reader = StreamReader(request_id=answer.request_id, text=self.text)
         return answer.events
 
     def _read(self, event: dict[str, Any]) -> Iterator[str]:
         """The text that an event brings."""
         part = event.get("PayloadPart")
-        pieces = self._reader.feed(part["Bytes"] if part else b"")
-        return self._new(pieces) if self._given else pieces
+        return self._reader.feed(part["Bytes"] if part else b"")
 
     def _read_rest(self) -> Iterator[str]:
         """The text in what is left when no more events come."""
-        yield from self._new(self._reader.end())
-        if self._given:
-            raise self._diverged()
-
-    def _new(self, pieces: Iterator[str]) -> Iterator[str]:
-        """What of ``pieces`` was not given before the break that this stream goes on after."""
-        for piece in pieces:
-            if self._given:
-                known = self._given[self._caught_up : self._caught_up + len(piece)]
-                if not piece.startswith(known):
-                    raise self._diverged()
-                self._caught_up += len(known)
-                piece = piece[len(known) :]
-                if self._caught_up == len(self._given):
-                    self._given = ""
-            if piece:
-                yield piece
+        return self._reader.end()
 
     def _going_on(self, error: Exception) -> Steps[Any]:
         """The steps after a break: they give events to read on with, None where nothing was missing.
@@ -134,7 +115,7 @@ class StreamState:
         may_begin = len(text) > self._broke_at if self._resume else self._recovers and not text and self._broke_at < 0
         if not (may_begin and may_ask_again(interrupted)):
             raise interrupted from (error if interrupted is not error else None)
-        self._broke_at, self._given, self._caught_up = len(text), text, 0
+        self._broke_at = len(text)
         try:
             return (yield from self._beginning())
         except StickyError as failure:
@@ -146,13 +127,6 @@ class StreamState:
         if self._on_end is not None:
             self._on_end(self._turn)
 
-    def _diverged(self) -> StreamInterrupted:
-        message = (
-            f"the stream broke after {len(self._given)} characters, and asked again the model wrote something else; "
-            "it writes the same with temperature=0"
-        )
-        return StreamInterrupted(message, text=self._given, code="InvalidResponse")
-
 
 class Stream(StreamState):
     """The text of an answer, piece by piece, as the model writes it.
@@ -161,8 +135,8 @@ class Stream(StreamState):
     through ``with`` or :meth:`close`: that ends the generation.
 
     Raises:
-        StreamInterrupted: while iterating; its ``text`` is what had arrived. With ``resume=True`` the turn is asked
-            for again first, and the stream goes on where it broke if the model writes the same up to there.
+        StreamInterrupted: while iterating; its ``text`` is what had arrived. With ``resume=True`` the model is asked
+            to go on from there first.
     """
 
     def __init__(self, begin: Begin, *, perform: Callable[[Call], Any], **options: Any) -> None:

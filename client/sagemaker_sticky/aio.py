@@ -26,7 +26,7 @@ from ._conversation import Conversation
 from ._errors import StickyError
 from ._recovery import ROLL_OVER_SECONDS, Recovery, closing, invoking, opening
 from ._session import SessionState
-from ._steps import arun, once
+from ._steps import arun, asking, once
 from ._stream import BREAKS, Begin, StreamState
 from ._threads import MAX_CONCURRENCY, AsyncTransport
 from ._transport import make_transport
@@ -103,8 +103,7 @@ class AsyncStickyClient:
 
     def stream(self, content: Content, /, *, resume: bool = False, **parameters: Any) -> AsyncStream:
         """Ask once, without a session, and read the answer while it is written. See StickyClient's."""
-        call = turn_call(content, parameters, stream=True)
-        return AsyncStream(partial(once, call), perform=self._transport.perform, resume=resume)
+        return AsyncStream(partial(asking, content, parameters), perform=self._transport.perform, resume=resume)
 
     async def close(self) -> None:
         """Give threads and connections back; what is under way still ends. A ``runtime`` given stays open."""

@@ -8,7 +8,6 @@ New code has more from :class:`sagemaker_sticky.StickyClient`.
 from __future__ import annotations
 
 import json
-from functools import partial
 from typing import Any
 
 import boto3
@@ -65,7 +64,7 @@ class StatefulSMEDPBuilder:
         body = {**_turn(textPayload, sampling_params, extSessID), "stream": True}
         response = self.sm_bt3_client.invoke_endpoint_with_response_stream(**self._arguments(body, extSessID))
         answer = StreamAnswer(events=response["Body"], request_id=response["ResponseMetadata"].get("RequestId"))
-        return Stream(partial(once, Call(b"", stream=True)), perform=lambda _call: answer)
+        return Stream(lambda **_: once(Call(b"", stream=True)), perform=lambda _call: answer)
 
     def end_session(self, extSessID: str) -> dict[str, Any]:
         """Close the session; the response's ``ClosedSessionId`` is its id."""

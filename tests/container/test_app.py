@@ -135,6 +135,18 @@ def test_a_session_can_be_regenerated_edited_and_resent(echo: Container) -> None
         ("some-id", {"prompt": "x"}, "'prompt' is for requests without a session"),
         ("some-id", {"inputs": "x", "history": "ful"}, "did you mean 'full'?"),
         ("some-id", {"inputs": "x", "rewind": -1}, "'rewind' should be a whole number from 0"),
+        ("some-id", {"inputs": "x", "answerPrefix": 7}, "'answerPrefix' should be a string, got 7"),
+        (None, {"prompt": "x", "answerPrefix": "a"}, "put it at the end of 'prompt'"),
+        (
+            "some-id",
+            {"inputs": "x", "answerPrefix": "a", "parameters": {"regex": "a+"}},
+            "'answerPrefix' does not go with 'regex'",
+        ),
+        (
+            None,
+            {"messages": [{"role": "user", "content": "x"}], "answerPrefix": "a", "tool_choice": "required"},
+            "'answerPrefix' goes with 'tool_choice' 'none' or 'auto' only",
+        ),
     ],
 )
 def test_bad_input_is_named(echo: Container, session: str | None, body: object, message: str) -> None:
@@ -142,6 +154,21 @@ def test_bad_input_is_named(echo: Container, session: str | None, body: object, 
     assert (answer.status, answer.code) == (400, "invalid_request")
     assert message in answer.message
     assert "Traceback" not in answer.message
+
+
+@pytest.mark.parametrize("shape", ["inputs", "messages"])
+def test_the_beginning_of_an_answer_counts_as_part_of_it(echo: Container, shape: str) -> None:
+    session, said = echo.open(), [{"role": "user", "content": "hello there"}]
+    ask: dict[str, object] = {"inputs": "hello there", "parameters": {"max_new_tokens": 4}}
+    if shape == "messages":
+        ask = {"messages": said, "max_tokens": 4}
+    answer = echo.invoke({**ask, "answerPrefix": "You said"}, session).json
+    text = answer["generation"]["text"] if shape == "inputs" else answer["choices"][0]["message"]["content"]
+    assert text == ": hello "  # two tokens of four: the first two are given
+    resent = [*said, {"role": "assistant", "content": "You said: hello "}, {"role": "user", "content": "and now?"}]
+    # Only what the session holds is cached here.
+    usage = echo.invoke({"messages": resent, "history": "full"}, session).json["usage"]
+    assert usage["prompt_tokens_details"]["cached_tokens"] >= answer["session"]["context_tokens"] - 1
 
 
 def test_a_prompt_over_the_window_says_by_how_much_and_harms_nothing(echo: Container) -> None:

@@ -61,7 +61,8 @@ def client(sglang: Container) -> Iterator[openai.OpenAI]:
 
 
 def test_every_earlier_token_is_cached_and_the_conversation_remembered(sglang: Container) -> None:
-    session = sglang.open(messages=[{"role": "system", "content": "You remember what the user told you."}])
+    system = "You remember what the user told you and answer in one short sentence."
+    session = sglang.open(messages=[{"role": "system", "content": system}])
     earlier = 0
     for question in ("My dog is called Rex.", "What do dogs like to eat?", "What is my dog called?"):
         answer = sglang.invoke({"inputs": question, "parameters": {"temperature": 0}}, session).json
@@ -213,6 +214,12 @@ def test_thinking_is_told_apart(client: openai.OpenAI, thinking: bool) -> None:
     told, empty = ("reasoning_content", "content") if thinking else ("content", "reasoning_content")
     assert "Paris" in message[told]
     assert not message[empty]
+
+
+def test_an_answer_does_not_go_on_inside_parsed_reasoning(sglang: Container) -> None:
+    answer = sglang.invoke({"messages": [{"role": "user", "content": "x"}], "answerPrefix": "It is"})
+    assert (answer.status, answer.code) == (400, "invalid_request")
+    assert "reasoning" in answer.message
 
 
 @pytest.mark.parametrize("field", ["session_id", "rid", "input_ids", "routed_dp_rank", "extra_key"])

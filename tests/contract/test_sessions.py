@@ -3,6 +3,7 @@ from __future__ import annotations
 import json
 from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
+from typing import Any
 
 import pytest
 from sagemaker_sticky import StickyClient, Usage
@@ -77,6 +78,34 @@ def test_a_whole_conversation_that_is_resent_reuses_what_it_shares(client: Stick
         again = session.invoke(edited, temperature=0, history="full")
         assert session.turn == 2
         assert again.usage.cached_tokens >= first.usage.prompt_tokens + first.usage.completion_tokens - 1
+
+
+@pytest.mark.parametrize("shape", ["inputs", "messages"])
+def test_an_answer_goes_on_after_its_beginning(endpoint: Endpoint, shape: str) -> None:
+    ask: dict[str, Any] = {"inputs": QUESTIONS[0], "parameters": {"temperature": 0}}
+    if shape == "messages":
+        ask = {"messages": [{"role": "user", "content": QUESTIONS[0]}], "temperature": 0}
+    with endpoint.client.session(system=SYSTEM) as session:
+        whole = session.invoke(QUESTIONS[0], temperature=0).text
+    prefix = whole[: whole.index(" ", len(whole) // 3)]
+    begun = json.dumps({**ask, "answerPrefix": prefix}).encode()
+    with endpoint.client.session(system=SYSTEM) as session:
+        answer = sent(endpoint, begun, session.id)
+        assert prefix + text_of(answer) == whole
+        after = sent(endpoint, json.dumps({"inputs": QUESTIONS[2]}).encode(), session.id)
+    assert after["session"]["turn"] == 2
+    assert after["generation"]["meta_info"]["cached_tokens"] >= answer["session"]["context_tokens"] - 1
+
+
+def sent(endpoint: Endpoint, body: bytes, session: str) -> dict[str, Any]:
+    response = endpoint.runtime.invoke_endpoint(EndpointName=endpoint.name, Body=body, SessionId=session)
+    answer: dict[str, Any] = json.loads(response["Body"].read())
+    return answer
+
+
+def text_of(answer: dict[str, Any]) -> str:
+    text: str = answer["generation"]["text"] if "generation" in answer else answer["choices"][0]["message"]["content"]
+    return text
 
 
 def test_without_a_session(client: StickyClient) -> None:

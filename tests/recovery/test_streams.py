@@ -58,9 +58,8 @@ def test_a_stream_resumes(
     client: StickyClient, control: Control, kind: str, part_bytes: list[int], messages: bool
 ) -> None:
     session = begun(client)
-    for events in (2, 4, 6):  # each time a little further, or it would give up
-        fault = {kind: events * (ONE_EVENT + 200 * messages) + 3, "part_bytes": part_bytes}
-        control.fault(session=session.id, operation="stream", **fault)
+    fault = {kind: 2 * (ONE_EVENT + 200 * messages) + 3, "part_bytes": part_bytes}
+    control.fault(session=session.id, operation="stream", times=3, **fault)
     stream = session.stream([{"role": "user", "content": SECOND}] if messages else SECOND, resume=True)
     assert "".join(stream) == stream.text == reply(SECOND)
     assert control.faults == []
@@ -70,12 +69,13 @@ def test_a_stream_resumes(
 
 def test_a_stream_that_gets_no_further_gives_up(client: StickyClient, control: Control) -> None:
     session = begun(client)
-    control.fault(session=session.id, operation="stream", break_after_bytes=2 * ONE_EVENT, times=5)
+    control.fault(session=session.id, operation="stream", break_after_bytes=2 * ONE_EVENT)
+    control.fault(session=session.id, operation="stream", break_after_bytes=0, times=5)
     with pytest.raises(StreamInterrupted) as caught:
         list(session.stream(SECOND, resume=True))
     assert reply(SECOND).startswith(caught.value.text)
     assert caught.value.text
-    assert control.faults[0]["times"] == 3
+    assert control.faults[0]["times"] == 4
 
 
 def test_a_stream_resumes_in_another_session(client: StickyClient, control: Control) -> None:
@@ -87,9 +87,12 @@ def test_a_stream_resumes_in_another_session(client: StickyClient, control: Cont
     assert (session.turn, session.reopened) == (2, 1)
 
 
-def test_without_a_session_a_stream_resumes_too(client: StickyClient, control: Control) -> None:
-    control.fault(break_after_bytes=2 * ONE_EVENT)
-    assert "".join(client.stream("Hello", resume=True)) == "You said: Hello"
+@pytest.mark.parametrize("messages", [False, True])
+def test_without_a_session_a_stream_resumes_too(client: StickyClient, control: Control, messages: bool) -> None:
+    control.fault(break_after_bytes=2 * (ONE_EVENT + 200 * messages))
+    stream = client.stream([{"role": "user", "content": "Hello"}] if messages else "Hello", resume=True)
+    assert "".join(stream) == "You said: Hello"
+    assert control.faults == []
     control.fault(break_after_bytes=0)
     with pytest.raises(StreamInterrupted):
         list(client.stream("Hello"))
