@@ -31,14 +31,14 @@ class Connection(asyncio.Protocol):
         connection._host = parts.netloc
         return connection
 
-    async def post(self, path: str, body: bytes, headers: Mapping[str, str] = JSON) -> bytes:
-        """Send ``body``; gives the body of the answer, and leaves its headers in :attr:`headers`.
+    async def request(self, method: str, path: str, body: bytes = b"", headers: Mapping[str, str] = JSON) -> bytes:
+        """Send one request; gives the body of the answer, and leaves its headers in :attr:`headers`.
 
         Raises:
             RuntimeError: the status is not 200.
         """
         lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
-        head = f"POST {path} HTTP/1.1\r\nHost: {self._host}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
+        head = f"{method} {path} HTTP/1.1\r\nHost: {self._host}\r\n{lines}Content-Length: {len(body)}\r\n\r\n"
         self._answered = asyncio.get_running_loop().create_future()
         self._parser = httptools.HttpResponseParser(self)
         self.headers: dict[str, str] = {}
@@ -47,7 +47,7 @@ class Connection(asyncio.Protocol):
         await self._answered
         answer = b"".join(self._body)
         if self._parser.get_status_code() != 200:
-            raise RuntimeError(f"POST {path}: {answer.decode()}")
+            raise RuntimeError(f"{method} {path}: {answer.decode()}")
         return answer
 
     def close(self) -> None:
