@@ -6,10 +6,10 @@ Their names are SGLang's private ones: they are pinned, and the tests run on eve
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncGenerator, Mapping
 from typing import Any
 
+import orjson
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, ValidationError
 from sagemaker_sticky_protocol import SSE_DONE, ErrorCode
@@ -93,7 +93,7 @@ async def events(serving: Any, request: Any, recorder: Recorder) -> AsyncGenerat
                 data = str(line).removeprefix("data: ").strip()
                 if data == SSE_DONE:
                     return
-                body = json.loads(data)
+                body = orjson.loads(data)
                 _refuse_failure(body)
                 _add_delta(answer, body)
                 if body.get("usage") is not None and not body["choices"]:
@@ -106,7 +106,7 @@ async def events(serving: Any, request: Any, recorder: Recorder) -> AsyncGenerat
             answer = body["choices"][0].get("message") or {"role": "assistant", "content": ""}
             yield Event(body=body, token_ids=recorder.take(), answer=answer, usage=_usage(body["usage"]))
         else:
-            _refuse_failure({"error": {"code": response.status_code, **json.loads(bytes(response.body))}})
+            _refuse_failure({"error": {"code": response.status_code, **orjson.loads(bytes(response.body))}})
     finally:
         await recorder.aclose()
 

@@ -112,15 +112,17 @@ class _Endpoint:
 
     async def openai(self, request: web.Request) -> web.StreamResponse:
         """The native OpenAI path: no session, no event stream."""
-        call = await self._admit(request, None)
+        call = await self._admit(request, None, _said)
         headers = wire.for_invoke(request.headers)
         headers.pop(SESSION_ID_HEADER, None)
         with self._router.outstanding(call.instance):
             async with self._containers.ask(call, "/v1/chat/completions", headers) as answer:
                 return await _relay(request, self._passed_back(answer.headers), self._containers.chunks(answer))
 
-    async def _admit(self, request: web.Request, session_id: str | None) -> Call:
-        """Read and check a request, and route it.
+    async def _admit(
+        self, request: web.Request, session_id: str | None, said: Callable[[bytes], bytes | str] = bytes
+    ) -> Call:
+        """Read and check a request, and route it; ``said`` is what of a body decides under PREFIX_AWARE.
 
         The body is read whatever its size: a caller that is still sending does not read an error.
         """
@@ -139,7 +141,10 @@ class _Endpoint:
             raise oversize_body(request[REQUEST_ID])
         content = bytes(body)
         try:
-            instance = self._router.route(session_id, closes=session_id is not None and _closes(content))
+            closes = session_id is not None and _closes(content)
+            begins = said(content)[: self._config.prefix_length]
+            prefix = (request.headers.get(wire.PREFIX_AWARE_ID_HEADER), begins)
+            instance = self._router.route(session_id, closes=closes, prefix=prefix)
         except UnknownSession:
             raise session_not_found(str(session_id)) from None
         except NoInstance:
@@ -252,3 +257,12 @@ def _closes(body: bytes) -> bool:
     except ValueError:
         return False
     return isinstance(asked, dict) and asked.get("requestType") in CLOSES
+
+
+def _said(body: bytes) -> str:
+    """The text of a chat completion's messages; of what is none, the body itself."""
+    try:
+        contents = [each["content"] for each in json.loads(body)["messages"]]
+    except (ValueError, KeyError, TypeError):
+        return body.decode(errors="replace")
+    return "".join(each if isinstance(each, str) else json.dumps(each) for each in contents)

@@ -11,11 +11,13 @@ from typing import Literal, get_args, get_type_hints
 from sagemaker_sticky_protocol import MAX_BODY_BYTES
 
 ENGINES = ("sglang", "echo")
-ROUTING_STRATEGIES = ("RANDOM", "LEAST_OUTSTANDING_REQUESTS")
+ROUTING_STRATEGIES = ("RANDOM", "LEAST_OUTSTANDING_REQUESTS", "PREFIX_AWARE")
 ENDPOINT_NAME = re.compile(r"[a-zA-Z0-9](-*[a-zA-Z0-9])*")
 LIMITS: dict[str, tuple[float, float]] = {
     "instances": (1, 16),
     "port": (0, 65535),
+    "prefix_length": (1024, 65536),
+    "prefix_concurrency_threshold": (1, 1024),
     "answer_seconds": (0.01, 3600),
     "stream_seconds": (0.01, 3600),
     "max_body_bytes": (1, 64 * 1024 * 1024),
@@ -74,6 +76,10 @@ class EmulatorConfig:
     """Stands in error messages and in the variables to copy."""
     routing_strategy: str = "RANDOM"
     """How a request without a session finds its instance, in AWS's words."""
+    prefix_length: int = 4096
+    """With PREFIX_AWARE: bytes of the body, or characters of what OpenAI messages say, that decide."""
+    prefix_concurrency_threshold: int = 16
+    """With PREFIX_AWARE: requests in flight on one instance from which another one is taken."""
     readings: Readings = field(default_factory=Readings)
     answer_seconds: float = 60.0
     """A container that has not answered by then is a ModelError; of a stream: whose headers have not come."""

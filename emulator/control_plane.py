@@ -25,6 +25,8 @@ class Deployment:
     endpoint_config_name: str
     variant_name: str
     routing_strategy: str
+    prefix_routing: Mapping[str, Any]
+    """Its settings where it is PREFIX_AWARE, by the emulator's names."""
     instances: int
     image: str
     environment: Mapping[str, str]
@@ -42,6 +44,7 @@ class Deployment:
             endpoint_name=self.endpoint_name,
             variant_name=self.variant_name,
             routing_strategy=self.routing_strategy,
+            **self.prefix_routing,
             instances=self.instances,
             engine=self.environment.get("STICKY_ENGINE", "sglang"),
             environment=self.environment,
@@ -68,6 +71,9 @@ def read_deployment(endpoint_name: str, sagemaker: Any) -> Deployment:
         raise NotDeployed(f"endpoint {endpoint_name!r} is {endpoint['EndpointStatus']}: {reason}")
     config = sagemaker.describe_endpoint_config(EndpointConfigName=endpoint["EndpointConfigName"])
     (variant,) = config["ProductionVariants"]
+    routing = variant.get("RoutingConfig", {})
+    prefix = routing.get("PrefixAwareRoutingConfig", {})
+    names = {"PrefixLength": "prefix_length", "ConcurrencyThreshold": "prefix_concurrency_threshold"}
     container = sagemaker.describe_model(ModelName=variant["ModelName"])["PrimaryContainer"]
     (live,) = endpoint.get("ProductionVariants") or [{}]
     return Deployment(
@@ -75,7 +81,8 @@ def read_deployment(endpoint_name: str, sagemaker: Any) -> Deployment:
         endpoint_config_name=endpoint["EndpointConfigName"],
         variant_name=variant["VariantName"],
         # SageMaker's own default, where the configuration has none.
-        routing_strategy=variant.get("RoutingConfig", {}).get("RoutingStrategy", "RANDOM"),
+        routing_strategy=routing.get("RoutingStrategy", "RANDOM"),
+        prefix_routing={ours: prefix[theirs] for theirs, ours in names.items() if theirs in prefix},
         instances=live.get("CurrentInstanceCount") or variant["InitialInstanceCount"],
         image=container["Image"],
         environment=container.get("Environment", {}),

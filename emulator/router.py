@@ -1,11 +1,13 @@
 """SageMaker's router: which instance takes a request. No network; the clock and the dice are injected.
 
-Source: SageMaker's "Stateful sessions" and ``ProductionVariant.RoutingConfig``. The container makes a session's id and
-expiry; the router only remembers where it lives. :class:`emulator.config.Readings` decides what AWS leaves open.
+Sources: SageMaker's "Stateful sessions", ``ProductionVariant.RoutingConfig`` and ``PrefixAwareRoutingConfig``. The
+container makes a session's id and expiry; the router only remembers where it lives.
+:class:`emulator.config.Readings` decides what AWS leaves open.
 """
 
 from __future__ import annotations
 
+import hashlib
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -42,11 +44,13 @@ class Router:
         self,
         *,
         routing_strategy: str = "RANDOM",
+        prefix_concurrency_threshold: int = 16,
         readings: Readings | None = None,
         clock: Callable[[], float] = time.time,
         random: Random | None = None,
     ) -> None:
         self._strategy = routing_strategy
+        self._threshold = prefix_concurrency_threshold
         self._readings = readings or Readings()
         self._clock = clock
         self._random = random or Random()
@@ -82,12 +86,13 @@ class Router:
         if self._readings.lost_instance == "forget":
             self._sessions = {id_: row for id_, row in self._sessions.items() if row.instance != instance}
 
-    def route(self, session_id: str | None, *, closes: bool = False) -> str:
+    def route(self, session_id: str | None, *, closes: bool = False, prefix: object = None) -> str:
         """The instance that takes a request.
 
         Args:
             session_id: an id, ``NEW_SESSION``, or None for a request without a session.
             closes: the request closes its session.
+            prefix: what decides under PREFIX_AWARE, by its repr.
 
         Raises:
             UnknownSession: the session is not in the table and the request is a close, or the reading is ``reject``.
@@ -104,7 +109,7 @@ class Router:
             raise NoInstance
         if session_id == NEW_SESSION and self._readings.new_session == "random":
             return self._random.choice(self._instances)
-        return self._by_strategy()
+        return self._by_strategy(prefix)
 
     def opened(self, session_id: str, instance: str, expires_at: float) -> None:
         """A container announced a session that lives until ``expires_at`` (Unix seconds)."""
@@ -130,9 +135,14 @@ class Router:
         finally:
             self._outstanding[instance] -= 1
 
-    def _by_strategy(self) -> str:
+    def _by_strategy(self, prefix: object) -> str:
         if self._strategy == "RANDOM":
             return self._random.choice(self._instances)
+        if self._strategy == "PREFIX_AWARE":
+            # Rendezvous hashing: an instance that comes or goes moves only the prefixes that it takes or had.
+            home = max(self._instances, key=lambda each: hashlib.sha256(repr((each, prefix)).encode()).digest())
+            if self._outstanding[home] < self._threshold:
+                return home
         fewest = min(self._outstanding[each] for each in self._instances)
         return self._random.choice([each for each in self._instances if self._outstanding[each] == fewest])
 

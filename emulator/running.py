@@ -68,7 +68,11 @@ async def serving(config: EmulatorConfig, report: Callable[[str], None] = print)
         OSError: the port is taken; found before any container starts.
         ContainerFailed: a container did not become ready.
     """
-    router = Router(routing_strategy=config.routing_strategy, readings=config.readings)
+    router = Router(
+        routing_strategy=config.routing_strategy,
+        prefix_concurrency_threshold=config.prefix_concurrency_threshold,
+        readings=config.readings,
+    )
     faults = Faults()
     with bound_socket(config.port) as listener:
         async with Fleet(config, router, report) as fleet:

@@ -123,7 +123,8 @@ class Chat:
         if argument and not argument.isdecimal():
             raise InvalidRequest(f"/rewind takes a number of turns to keep, got {argument!r}")
         self._session.rewind(int(argument) if argument else self._session.turn - 1)
-        self._terminal.say(f"{self._session.turn} turns kept", "dim")
+        turns = self._session.turn
+        self._terminal.say(f"{turns} turn{'s' * (turns != 1)} kept", "dim")
         self._terminal.record({"event": "rewind", "turn": self._session.turn})
 
     def _usage(self, _argument: str) -> None:

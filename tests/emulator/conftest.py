@@ -26,7 +26,11 @@ async def serving_endpoint(count: int, config: EmulatorConfig) -> AsyncIterator[
     containers = [ScriptedContainer(f"instance-{number}") for number in range(1, count + 1)]
     now = [NOW]
     router = Router(
-        routing_strategy=config.routing_strategy, readings=config.readings, clock=lambda: now[0], random=Random(1)
+        routing_strategy=config.routing_strategy,
+        prefix_concurrency_threshold=config.prefix_concurrency_threshold,
+        readings=config.readings,
+        clock=lambda: now[0],
+        random=Random(1),
     )
     async with AsyncExitStack() as stack:
         urls = {each.name: await stack.enter_async_context(serving_container(each)) for each in containers}

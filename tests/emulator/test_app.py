@@ -239,3 +239,28 @@ def test_logs_name_the_session_and_no_word_of_a_body(endpoint: Endpoint, caplog:
     error_of(endpoint.invoke, {"inputs": "my secret prompt"}, SessionId="s-1")
     assert "session=s-1" in caplog.text
     assert "secret" not in caplog.text
+
+
+def test_prefix_aware_routing_goes_by_the_bodys_beginning_and_the_callers_id(make_endpoint: Make) -> None:
+    endpoint = make_endpoint(containers=3, routing_strategy="PREFIX_AWARE", prefix_length=1024)
+    shared = b"x" * 1024
+
+    def homes(*calls: tuple[bytes, dict[str, str]]) -> int:
+        for each in endpoint.containers:
+            each.seen.clear()
+        for body, options in calls:
+            endpoint.invoke(body, **options)
+        return len(endpoint.who_served())
+
+    assert homes(*((shared + b"%d" % number, {}) for number in range(10))) == 1
+    assert homes(*((b"%d" % number + shared, {}) for number in range(30))) == 3
+    assert homes(*((shared, {"PrefixAwareId": f"app-{number}"}) for number in range(30))) == 3
+
+
+def test_prefix_aware_routing_reads_messages_on_the_openai_path(make_endpoint: Make) -> None:
+    endpoint = make_endpoint(containers=3, routing_strategy="PREFIX_AWARE", prefix_length=1024)
+    for number in range(10):
+        messages = [{"role": "system", "content": "x" * 1024}, {"role": "user", "content": str(number)}]
+        body = json.dumps({"user": str(number), "messages": messages}).encode()
+        assert post(endpoint, "/endpoints/sticky/openai/v1/chat/completions", body)[0] == 200
+    assert len(endpoint.who_served()) == 1

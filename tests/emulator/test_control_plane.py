@@ -43,10 +43,19 @@ def test_a_deployment_is_what_the_control_plane_says(sagemaker):
         endpoint_config_name="config",
         variant_name="AllTraffic",
         routing_strategy="LEAST_OUTSTANDING_REQUESTS",
+        prefix_routing={},
         instances=3,
         image=IMAGE,
         environment=ENVIRONMENT,
     )
+
+
+def test_prefix_aware_routing_comes_with_its_settings(sagemaker):
+    prefix = {"PrefixLength": 2048, "ConcurrencyThreshold": 3}
+    deploy(sagemaker, RoutingConfig={"RoutingStrategy": "PREFIX_AWARE", "PrefixAwareRoutingConfig": prefix})
+    config = read_deployment("chat", sagemaker).emulator_config(image=False)
+    found = (config.routing_strategy, config.prefix_length, config.prefix_concurrency_threshold)
+    assert found == ("PREFIX_AWARE", 2048, 3)
 
 
 def test_a_variant_without_a_strategy_has_sagemakers_own(sagemaker):

@@ -160,3 +160,29 @@ def test_no_instance_in_service(clock: Clock, asked: str | None) -> None:
 def test_an_instance_is_in_service_once(clock: Clock) -> None:
     router = make_router(clock, "a", "a", "b")
     assert router.instances == ("a", "b")
+
+
+def test_prefix_aware_sends_what_begins_alike_to_one_instance(clock: Clock) -> None:
+    router = make_router(clock, strategy="PREFIX_AWARE")
+    prefixes = [f"prompt {number}" for number in range(60)]
+    homes = {prefix: router.route(None, prefix=prefix) for prefix in prefixes}
+    assert set(homes.values()) == {"a", "b", "c"}
+    assert all(router.route(None, prefix=prefix) == home for prefix, home in homes.items())
+    router.remove_instance("a")
+    assert all(router.route(None, prefix=prefix) == home for prefix, home in homes.items() if home != "a")
+
+
+def test_prefix_aware_leaves_an_instance_at_its_threshold(clock: Clock) -> None:
+    router = Router(routing_strategy="PREFIX_AWARE", prefix_concurrency_threshold=2, clock=clock, random=Random(7))
+    for each in ("a", "b"):
+        router.add_instance(each)
+    home = router.route(None, prefix="prompt")
+    with router.outstanding(home), router.outstanding(home):
+        assert router.route(None, prefix="prompt") != home
+    assert router.route(None, prefix="prompt") == home
+
+
+def test_prefix_aware_leaves_sessions_where_they_are(clock: Clock) -> None:
+    router = make_router(clock, strategy="PREFIX_AWARE")
+    router.opened("s", "b", 2000)
+    assert {router.route("s", prefix=number) for number in range(20)} == {"b"}

@@ -12,6 +12,7 @@ from aws_cdk import aws_iam as iam
 from cdk_nag import AwsSolutionsChecks
 
 from infra.context import read_config
+from infra.pipeline import PipelineConfig, PipelineStack
 from infra.stack import StickyStack
 from infra.stage import StickyStage
 
@@ -90,6 +91,21 @@ def test_cfn_lint_finds_nothing(templates):
         for half in range(2)
     ]
     assert [(each.communicate(timeout=120)[0], each.returncode) for each in halves] == [("", 0), ("", 0)]
+
+
+def test_of_a_pipeline_only_the_grants_of_cdk_pipelines_are_found(tmp_path):
+    """Its artifacts, the logs and reports of its builds, the bootstrap roles; and how it writes joins and orders."""
+    app = App(outdir=str(tmp_path))
+    Validations.of(app).add_plugins(AwsSolutionsChecks(app))
+    connection = f"arn:aws:codeconnections:us-east-1:{ACCOUNT}:connection/1"
+    pipeline = PipelineConfig(repository="team/chat", connection_arn=connection, stages=("test", "prod"))
+    PipelineStack(app, "pipeline", config=pipeline, stages={name: read_config({}) for name in pipeline.stages})
+    with pytest.raises(RuntimeError, match="ValidationFailed"):
+        app.synth()
+    found = list(violations(tmp_path))
+    assert [each for each in found if not each.startswith("AwsSolutions: AwsSolutions-IAM5[")] == []
+    lint = ["cfn-lint", "--ignore-checks", "E3703", "W3005", "--", str(tmp_path / "pipeline.template.json")]
+    assert subprocess.run(lint, text=True, capture_output=True, check=False).stdout == ""
 
 
 def test_cdk_nag_does_look(tmp_path):
