@@ -24,7 +24,7 @@ emulator: runtime ## SageMaker's runtime API on loopback, in front of two contai
 	@python -m emulator --instances 2 --engine $(ENGINE) --port 8090
 
 test: setup      ## Every test: units, contract on the echo engine and on SGLang
-	@python -m pytest $(if $(filter echo,$(ENGINE)),-m "not sglang")
+	@scripts/test.sh $(ENGINE)
 
 check: setup     ## ruff, mypy, import-linter
 	@ruff check . && ruff format --check . && mypy && lint-imports && hadolint container/Dockerfile
