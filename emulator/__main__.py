@@ -76,6 +76,10 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument("--model", default=default["model"], metavar="PATH", help="default: the model that setup made")
     parser.add_argument("--ttl-minutes", type=float, metavar="X", help="life of a session")
     parser.add_argument("--routing-strategy", choices=ROUTING_STRATEGIES, default=default["routing_strategy"])
+    parser.add_argument("--prefix-length", type=int, default=default["prefix_length"], metavar="BYTES")
+    parser.add_argument(
+        "--prefix-concurrency-threshold", type=int, default=default["prefix_concurrency_threshold"], metavar="N"
+    )
     parser.add_argument(
         "--part-bytes", type=int, nargs="+", default=(), metavar="SIZE", help="cut streams into parts of these sizes"
     )
