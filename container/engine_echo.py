@@ -85,7 +85,8 @@ class EchoEngine:
             ids = output[start : start + step]
             yield Chunk(text=_text(decoder, ids), token_ids=ids)
             await asyncio.sleep(self._token_seconds)
-        self._cache.add(prompt + output.tobytes(), generation.session_id)
+        # The last token was never computed.
+        self._cache.add(prompt + output[:-1].tobytes(), generation.session_id)
         ids = output[last:]
         yield Chunk(text=_text(decoder, ids), token_ids=ids, finish_reason=finish, usage=usage)
 
@@ -179,9 +180,9 @@ class _PrefixCache:
         return max(0, min(_common(prompt, own), len(prompt) - 1) // _TOKEN_BYTES)
 
     def add(self, tokens: bytes, session_id: str | None) -> None:
-        """Remember a prompt and its completion, whose last token was never computed."""
+        """Remember a prompt and its completion."""
         key = _key(tokens, session_id)
-        self._known[key] = tokens[:-_TOKEN_BYTES]
+        self._known[key] = tokens
         self._known.move_to_end(key)
         while len(self._known) > CACHED_PROMPTS:
             self._known.popitem(last=False)

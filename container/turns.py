@@ -168,7 +168,7 @@ class Turns:
         room = self._room(len(ids), params.get("max_new_tokens"), ask.said_in)
         params["max_new_tokens"] = max(1, room - len(begun))
         generation = Generation(
-            input_ids=ids + begun,
+            input_ids=ids + begun if begun else ids,
             sampling_params=params,
             session_id=ask.session_id,
             rank=session.rank if session is not None else None,
@@ -202,7 +202,7 @@ class Turns:
         return OpenAICall(
             body=body,
             chat=True,
-            input_ids=prompt.ids + begun,
+            input_ids=prompt.ids + begun if begun else prompt.ids,
             session_id=ask.session_id,
             rank=session.rank,
             begun=len(begun),
