@@ -86,7 +86,7 @@ class EchoEngine:
             yield Chunk(text=_text(decoder, ids), token_ids=ids)
             await asyncio.sleep(self._token_seconds)
         # The last token was never computed.
-        self._cache.add(prompt + output[:-1].tobytes(), generation.session_id)
+        self._cache.add(prompt, output[:-1].tobytes(), generation.session_id)
         ids = output[last:]
         yield Chunk(text=_text(decoder, ids), token_ids=ids, finish_reason=finish, usage=usage)
 
@@ -172,17 +172,21 @@ class _PrefixCache:
     """How much of a prompt an engine with a prefix cache would already have computed. Prompts are bytes of tokens."""
 
     def __init__(self) -> None:
-        self._known: OrderedDict[object, bytes] = OrderedDict()
+        self._known: OrderedDict[object, tuple[bytes, bytes]] = OrderedDict()
+        """A prompt and its completion, by key."""
 
     def shared(self, prompt: bytes, session_id: str | None) -> int:
         """Tokens at the start of ``prompt`` that some remembered prompt starts with; never the last one."""
-        own = self._known.get(_key(prompt, session_id), b"")
-        return max(0, min(_common(prompt, own), len(prompt) - 1) // _TOKEN_BYTES)
+        before, completion = self._known.get(_key(prompt, session_id), (b"", b""))
+        common = _common(prompt, before)
+        if common == len(before):
+            common += _common(prompt[common : common + len(completion)], completion)
+        return max(0, min(common, len(prompt) - 1) // _TOKEN_BYTES)
 
-    def add(self, tokens: bytes, session_id: str | None) -> None:
-        """Remember a prompt and its completion."""
-        key = _key(tokens, session_id)
-        self._known[key] = tokens
+    def add(self, prompt: bytes, completion: bytes, session_id: str | None) -> None:
+        """Remember a prompt and what of its completion was computed."""
+        key = _key(prompt, session_id)
+        self._known[key] = prompt, completion
         self._known.move_to_end(key)
         while len(self._known) > CACHED_PROMPTS:
             self._known.popitem(last=False)
