@@ -22,7 +22,7 @@ from container.engine import Message, Tokenizer, token_array
 _USER, _ANSWER = "probe-question", "probe-answer"
 _THOUGHT = f"<think>\nprobe-thought\n</think>\n\n{_ANSWER}"
 _LONGEST_TAIL = 64  # tokens; what templates put after an answer is one to three
-_KEPT_KEYS = frozenset(("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content"))
+_KEPT_KEYS = ("role", "content", "name", "tool_calls", "tool_call_id", "reasoning_content")
 
 
 @dataclass(slots=True, kw_only=True)
@@ -268,6 +268,6 @@ def _is_system(messages: Sequence[bytes]) -> bool:
 
 def _pack(message: Message) -> bytes:
     """A message as compact JSON of the keys that templates read: half the memory of a dict, and comparable."""
-    kept = {key: value for key, value in message.items() if value is not None and key in _KEPT_KEYS}
+    kept = {key: message[key] for key in _KEPT_KEYS if message.get(key) is not None}
     # orjson's result holds on to a buffer of several times its size: a copy does not.
-    return memoryview(orjson.dumps(kept, option=orjson.OPT_SORT_KEYS)).tobytes()
+    return memoryview(orjson.dumps(kept)).tobytes()

@@ -129,3 +129,11 @@ def decode(ids) -> str:  # type: ignore[no-untyped-def]
     """Ids as text in which the markers stay visible: two tokenizations of one text are equal here."""
     special = {0xFF000001: b"<|im_start|>", 0xFF000002: b"<|im_end|>"}
     return b"".join(special.get(each) or each.to_bytes(4, "little").replace(b"\0", b"") for each in ids).decode()
+
+
+def test_what_a_message_holds_keeps_its_order(template: ChatTemplate) -> None:
+    """Templates write a tool's arguments as they stand: another order is another prompt."""
+    call = {"id": "1", "type": "function", "function": {"name": "find", "arguments": {"to": "Rome", "from": "Paris"}}}
+    message = {"tool_calls": [call], "role": "assistant"}
+    (kept,) = Transcript(template, [message]).messages
+    assert str(kept["tool_calls"]) == str(message["tool_calls"])
