@@ -6,7 +6,7 @@ problem is an ``invalid_request`` that names the field, the value got and what i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -74,12 +74,11 @@ class Ask:
 
 
 _REQUEST_TYPES = {each.value: each for each in RequestType}
-# Dictionaries, since those are sets that keep their order.
-_OPEN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "messages", "ttlSeconds"))
-_CLOSE_FIELDS = dict.fromkeys(("requestType", "extSessionID"))
-_TURN_FIELDS = dict.fromkeys(("requestType", "extSessionID", "history", "rewind"))
-_GENERATE_FIELDS = dict.fromkeys(("inputs", "parameters", "sampling_params", "stream", "answerPrefix"))
-_GENERATE_TURN_FIELDS = {**_GENERATE_FIELDS, **_TURN_FIELDS}
+_OPEN_FIELDS = ("requestType", "extSessionID", "messages", "ttlSeconds")
+_CLOSE_FIELDS = ("requestType", "extSessionID")
+_TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind")
+_GENERATE_FIELDS = ("inputs", "parameters", "sampling_params", "stream", "answerPrefix")
+_GENERATE_TURN_FIELDS = (*_GENERATE_FIELDS, *_TURN_FIELDS)
 _SHAPES = ("inputs", "messages", "prompt")
 _GRAMMARS = ("json_schema", "regex", "ebnf", "structural_tag", "response_format")
 
@@ -261,9 +260,7 @@ def _typed(body: Mapping[str, Any], name: str, kinds: tuple[type, ...], allowed:
     return value
 
 
-def _refuse_unknown(body: Mapping[str, Any], known: Mapping[str, None], *, inner: bool = False) -> None:
-    if body.keys() <= known.keys():
-        return
+def _refuse_unknown(body: Mapping[str, Any], known: Collection[str], *, inner: bool = False) -> None:
     for name in body:
         if name not in known:
             if inner and name in sampling.NAMES:

@@ -95,10 +95,6 @@ class StreamState:
         part = event.get("PayloadPart")
         return self._reader.feed(part["Bytes"] if part else b"")
 
-    def _read_rest(self) -> Iterator[str]:
-        """The text in what is left when no more events come."""
-        return self._reader.end()
-
     def _going_on(self, error: Exception) -> Steps[Any]:
         """The steps after a break: they give events to read on with, None where nothing was missing.
 
@@ -179,7 +175,7 @@ class Stream(StreamState):
                     # Reading on after the end mark, to the end of the bytes, gives the connection back to boto3's pool.
                     for event in events:
                         yield from self._read(event)
-                    yield from self._read_rest()
+                    yield from self._reader.end()
                     self._events = None
                 except BREAKS as error:
                     self._events = run(self._going_on(error), self._perform)

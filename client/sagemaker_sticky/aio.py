@@ -179,7 +179,7 @@ class AsyncStream(StreamState):
                     async for event in events:
                         for piece in self._read(event):
                             yield piece
-                    for piece in self._read_rest():
+                    for piece in self._reader.end():
                         yield piece
                     self._events = None
                 except BREAKS as error:
