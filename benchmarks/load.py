@@ -1,4 +1,4 @@
-"""An HTTP client that costs less than the servers that it measures, so that they are what limits a rate.
+"""What asks the servers: an HTTP client that costs less than they do, so that they are what limits a rate.
 
 aiohttp's takes 150 us a request, as much as a server: two that differ twofold would seem equal.
 """
@@ -6,11 +6,13 @@ aiohttp's takes 150 us a request, as much as a server: two that differ twofold w
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
-from typing import cast
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Any, cast
 from urllib.parse import urlsplit
 
 import httptools
+import orjson
+from sagemaker_sticky_protocol import NEW_SESSION, NEW_SESSION_ID_HEADER, SESSION_ID_HEADER, parse_new_session
 
 JSON = {"Content-Type": "application/json"}
 
@@ -78,3 +80,34 @@ class Connection(asyncio.Protocol):
     def on_message_complete(self) -> None:
         """For httptools."""
         self._answered.set_result(None)
+
+
+async def open_session(connection: Connection) -> str:
+    """Open a session; gives its id."""
+    await _invoke(connection, NEW_SESSION, b'{"requestType": "NEW_SESSION"}')
+    announced = connection.headers.get(SESSION_ID_HEADER.lower()) or connection.headers[NEW_SESSION_ID_HEADER.lower()]
+    return parse_new_session(announced)[0]
+
+
+async def turn(connection: Connection, session: str, text: str, **parameters: Any) -> dict[str, Any]:
+    """Say ``text`` in a session; gives the body of the answer."""
+    body = {"inputs": text, **({"parameters": parameters} if parameters else {})}
+    answer: dict[str, Any] = orjson.loads(await _invoke(connection, session, orjson.dumps(body)))
+    return answer
+
+
+async def close_session(connection: Connection, session: str) -> None:
+    """Close a session."""
+    await _invoke(connection, session, b'{"requestType": "CLOSE"}')
+
+
+async def at_once(url: str, work: Callable[[Connection], Awaitable[None]], callers: int) -> None:
+    """Do ``work`` on so many connections of their own."""
+    connections = [await Connection.to(url) for _ in range(callers)]
+    await asyncio.gather(*map(work, connections))
+    for connection in connections:
+        connection.close()
+
+
+async def _invoke(connection: Connection, session: str, body: bytes) -> bytes:
+    return await connection.request("POST", "/invocations", body, {**JSON, SESSION_ID_HEADER: session})

@@ -11,21 +11,18 @@ import statistics
 import sys
 import tempfile
 import time
-from collections.abc import Awaitable, Callable, Iterator, Mapping
+from collections.abc import Awaitable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
 
 import aiohttp
-import orjson
 import uvloop
-from sagemaker_sticky_protocol import NEW_SESSION, NEW_SESSION_ID_HEADER, SESSION_ID_HEADER, parse_new_session
 
-from benchmarks.load import JSON, Connection
+from benchmarks.load import Connection, at_once, close_session, open_session, turn
 from benchmarks.processes import Server, container, launch_server, peer_sessions
 from benchmarks.report import Figure, report
 from container.arguments import command_line
-from container.config import ENGINE_ARGUMENT_PREFIX
+from container.config import ContainerConfig
 from emulator import EmulatorConfig
 from emulator.cpu.make_tiny import make_tiny
 from emulator.fleet import container_environment
@@ -37,8 +34,6 @@ OPENS_A_ROUND = 60
 PING_ROUNDS = 40
 CHAT_ROUNDS = 16
 CHATS_A_ROUND = 6
-
-Work = Callable[[Connection], Awaitable[None]]
 
 
 def main() -> None:
@@ -66,21 +61,21 @@ def against_peer_sessions() -> Iterator[Figure]:
         ):
             ratios = []
             for _ in range(ROUNDS):
-                rates = [AT_ONCE * count / _seconds(_at_once(each.url, work)) for each in (ours, peer)]
+                rates = [AT_ONCE * count / _seconds(at_once(each.url, work, AT_ONCE)) for each in (ours, peer)]
                 ratios.append(rates[0] / rates[1])
             yield Figure(figure=name, value=statistics.median(ratios), unit="x", bar=bar, better="higher")
 
 
 async def _turns(connection: Connection) -> None:
-    session = await _open(connection)
+    session = await open_session(connection)
     for _ in range(TURNS_A_ROUND):
-        await _turn(connection, session, "What is my dog called?")
-    await _close(connection, session)
+        await turn(connection, session, "What is my dog called?")
+    await close_session(connection, session)
 
 
 async def _open_close(connection: Connection) -> None:
     for _ in range(OPENS_A_ROUND):
-        await _close(connection, await _open(connection))
+        await close_session(connection, await open_session(connection))
 
 
 def ping_under_load() -> Figure:
@@ -97,10 +92,10 @@ def ping_under_load() -> Figure:
 
     async def measure(url: str) -> list[float]:
         times: list[float] = []
-        await _at_once(url, _turns)
+        await at_once(url, _turns, AT_ONCE)
         pings = asyncio.create_task(ping(url, times))
         for _ in range(PING_ROUNDS):
-            await _at_once(url, _turns)
+            await at_once(url, _turns, AT_ONCE)
         pings.cancel()
         return times
 
@@ -115,13 +110,13 @@ def growth_of_cpu() -> Figure:
 
     async def measure(server: Server) -> float:
         connection = await Connection.to(server.url)
-        ids = [await _open(connection) for _ in range(sessions)]
+        ids = [await open_session(connection) for _ in range(sessions)]
 
         async def advance(turns: int) -> float:
             before = server.cpu_seconds()
             for session in ids:
                 for _ in range(turns):
-                    await _turn(connection, session, "And then?")
+                    await turn(connection, session, "And then?")
             return server.cpu_seconds() - before
 
         await advance(early - width // 4)
@@ -142,7 +137,7 @@ def growth_of_memory() -> Figure:
 
     async def measure(server: Server) -> float:
         connection = await Connection.to(server.url)
-        await _turn(connection, await _open(connection), "warm-up " * 500)
+        await turn(connection, await open_session(connection), "warm-up " * 500)
         before = server.resident_bytes()
         for _ in range(10_000):
             await _session_of_1000_tokens(connection)
@@ -160,7 +155,7 @@ def growth_of_memory() -> Figure:
 
 
 async def _session_of_1000_tokens(connection: Connection) -> None:
-    answer = await _turn(connection, await _open(connection), "word " * 780, max_new_tokens=8)
+    answer = await turn(connection, await open_session(connection), "word " * 780, max_new_tokens=8)
     assert 990 <= answer["session"]["context_tokens"] <= 1010, answer["session"]
 
 
@@ -174,10 +169,7 @@ def against_launch_server() -> Iterator[Figure]:
         environment = _cpu_environment()
         make_tiny(Path(environment["SM_SGLANG_MODEL_PATH"]), model)
         environment["SM_SGLANG_MODEL_PATH"] = str(model)
-        prefix = "SM_SGLANG_"  # the same arguments for both
-        flags = command_line(
-            {k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)}
-        )
+        flags = command_line(ContainerConfig.from_env(environment).engine_arguments)  # the same for both
         ours = stack.enter_context(container(**environment))
         peer = stack.enter_context(launch_server(flags, environment))
         first_token, rate = [], []
@@ -199,19 +191,13 @@ def against_launch_server() -> Iterator[Figure]:
     )  # fmt: skip
 
 
-def _flags(environment: Mapping[str, str]) -> list[str]:
-    """The arguments that our container's settings stand for."""
-    prefix = ENGINE_ARGUMENT_PREFIX
-    return command_line({k.removeprefix(prefix).lower(): v for k, v in environment.items() if k.startswith(prefix)})
-
-
 async def _chats(url: str, each: int) -> tuple[float, list[float]]:
     """Seconds for 8 callers of ``each`` chats, and every chat's time to first token in seconds."""
     times: list[float] = []
 
     async def caller(client: aiohttp.ClientSession, number: int) -> None:
-        for turn in range(each):
-            content = f"caller {number} asks for the {turn}th time: " + "what do dogs like to eat? " * 8
+        for chat in range(each):
+            content = f"caller {number} asks for the {chat}th time: " + "what do dogs like to eat? " * 8
             body = {"model": "default", "messages": [{"role": "user", "content": content}], "stream": True}
             body |= {"max_tokens": 24, "temperature": 0, "ignore_eos": True}
             asked = time.perf_counter()
@@ -235,16 +221,16 @@ def reuse() -> Figure:
     totals = {"earlier": 0, "cached": 0}
 
     async def converse(connection: Connection) -> None:
-        session, earlier = await _open(connection), 0
-        for turn in range(8):
-            answer = await _turn(connection, session, f"Question {turn} of {session}?", max_new_tokens=16)
+        session, earlier = await open_session(connection), 0
+        for number in range(8):
+            answer = await turn(connection, session, f"Question {number} of {session}?", max_new_tokens=16)
             usage = answer["generation"]["meta_info"]
             totals["earlier"] += earlier
-            totals["cached"] += usage["cached_tokens"] if turn else 0
+            totals["cached"] += usage["cached_tokens"] if number else 0
             earlier = usage["prompt_tokens"] + usage["completion_tokens"]
 
     with container(**_cpu_environment()) as server:
-        uvloop.run(_at_once(server.url, converse, callers=16))
+        uvloop.run(at_once(server.url, converse, 16))
     value = 100 * totals["cached"] / totals["earlier"]
     return Figure(figure="tokens reused, 16 sessions x 8 turns at once", value=value, unit="%", bar=99, better="higher")
 
@@ -258,36 +244,6 @@ def _cpu_environment() -> dict[str, str]:
             ("SM_SGLANG_", "STICKY_ENGINE", "SGLANG_", "OMP_", "TORCH", "TOKENIZERS", "HF_", "PYTHONPATH")
         )
     }
-
-
-# --- requests ---------------------------------------------------------------------------------------------------------
-
-
-async def _open(connection: Connection) -> str:
-    """Gives the session's id."""
-    await connection.request(
-        "POST", "/invocations", b'{"requestType": "NEW_SESSION"}', {**JSON, SESSION_ID_HEADER: NEW_SESSION}
-    )
-    announced = connection.headers.get(SESSION_ID_HEADER.lower()) or connection.headers[NEW_SESSION_ID_HEADER.lower()]
-    return parse_new_session(announced)[0]
-
-
-async def _turn(connection: Connection, session: str, text: str, **parameters: Any) -> dict[str, Any]:
-    body = {"inputs": text, **({"parameters": parameters} if parameters else {})}
-    answer = await connection.request("POST", "/invocations", orjson.dumps(body), {**JSON, SESSION_ID_HEADER: session})
-    value: dict[str, Any] = orjson.loads(answer)
-    return value
-
-
-async def _close(connection: Connection, session: str) -> None:
-    await connection.request("POST", "/invocations", b'{"requestType": "CLOSE"}', {**JSON, SESSION_ID_HEADER: session})
-
-
-async def _at_once(url: str, work: Work, callers: int = AT_ONCE) -> None:
-    connections = [await Connection.to(url) for _ in range(callers)]
-    await asyncio.gather(*map(work, connections))
-    for connection in connections:
-        connection.close()
 
 
 def _seconds(work: Awaitable[None]) -> float:
