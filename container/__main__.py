@@ -12,7 +12,7 @@ from container import logs
 from container.app import serve
 from container.config import ContainerConfig
 from container.engine import Engine
-from container.server import WRONG_CONFIGURATION
+from container.lifecycle import WRONG_CONFIGURATION
 from container.supervise import supervise
 
 

@@ -29,7 +29,7 @@ from container.bodies import Ask, Close, Open, read_invocation, read_json, read_
 from container.config import ContainerConfig
 from container.engine import Engine, Event
 from container.errors import ServerError
-from container.server import Server
+from container.lifecycle import Server
 from container.sessions import Session
 
 logger = logging.getLogger(__name__)

@@ -14,7 +14,7 @@ from collections import OrderedDict
 from collections.abc import AsyncGenerator, Sequence
 from typing import Any
 
-from container import chat
+from container import openai_echo
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, Message, OpenAICall, Usage, token_array
 from container.sampling import DEFAULT_MAX_NEW_TOKENS
@@ -92,7 +92,7 @@ class EchoEngine:
 
     def openai(self, call: OpenAICall) -> AsyncGenerator[Event, None]:
         """Answer in OpenAI's objects; tools and the like are taken and change nothing."""
-        params = chat.sampling_params(call)
+        params = openai_echo.sampling_params(call)
         if call.input_ids is not None:
             ids = call.input_ids
         elif call.chat:
@@ -107,7 +107,7 @@ class EchoEngine:
             begun=call.begun,
         )
         chunks = self.generate(generation)
-        return chat.events(call, chunks, model=self.name)
+        return openai_echo.events(call, chunks, model=self.name)
 
     async def release(self, session_id: str) -> None:
         """Forget what the session's prompts were."""

@@ -20,7 +20,7 @@ from types import FrameType
 import tenacity
 
 from container import cuda
-from container.server import WRONG_CONFIGURATION
+from container.lifecycle import WRONG_CONFIGURATION
 
 logger = logging.getLogger(__name__)
 
