@@ -24,8 +24,8 @@ from benchmarks.report import Figure, report
 from container.arguments import command_line
 from container.config import ContainerConfig
 from emulator import EmulatorConfig
-from emulator.cpu.make_tiny import make_tiny
 from emulator.fleet import container_environment
+from sglang_cpu.make_tiny import make_tiny
 
 ROUNDS = 5
 AT_ONCE = 8

@@ -18,10 +18,9 @@ import aiohttp
 from emulator.config import EmulatorConfig
 from emulator.instance import SWEEP_SECONDS, Instance
 from emulator.router import Router
+from sglang_cpu.environment import SHIM, sglang_environment
 
 ROOT = Path(__file__).parent.parent
-MODEL = ROOT / ".venv" / "models" / "smollm2-135m-instruct"
-"""The model that setup makes."""
 PROGRESS_SECONDS = 5.0
 
 logger = logging.getLogger(__name__)
@@ -177,32 +176,11 @@ def container_environment(config: EmulatorConfig, name: str, port: int) -> dict[
     if config.ttl_minutes is not None:
         variables["SES_TTL_MIN"] = f"{config.ttl_minutes:g}"
     if config.engine == "sglang":
-        paths.insert(0, str(ROOT / "emulator" / "cpu" / "shim"))
-        variables |= _sglang_on_a_cpu(config)
+        paths.insert(0, str(SHIM))
+        variables |= sglang_environment(model=config.model, processes=config.instances)
     if variables.get("PYTHONPATH"):
         paths.append(variables["PYTHONPATH"])
     return {**variables, "PYTHONPATH": os.pathsep.join(paths), **config.environment}
-
-
-def _sglang_on_a_cpu(config: EmulatorConfig) -> dict[str, str]:
-    model = config.model or str(MODEL)
-    return {
-        "SM_SGLANG_MODEL_PATH": str(Path(model).resolve()) if Path(model).exists() else model,
-        "SM_SGLANG_DEVICE": "cpu",
-        # In bfloat16 the answer at a near tie depends on how much of the prompt came from the cache.
-        "SM_SGLANG_DTYPE": "float32",
-        "SM_SGLANG_LOG_LEVEL": "error",
-        "SM_SGLANG_SLEEP_ON_IDLE": "true",  # else an idle scheduler takes a core from the other container
-        # SGLang would size its cache by the machine's whole memory, for each container.
-        "SM_SGLANG_MAX_TOTAL_TOKENS": "16384",
-        "SM_SGLANG_MAX_RUNNING_REQUESTS": "8",
-        "SGLANG_USE_CPU_ENGINE": "1",
-        "TORCHDYNAMO_DISABLE": "1",  # else repetition_penalty hangs
-        "OMP_WAIT_POLICY": "passive",  # else idle threads spin and starve the other container
-        "OMP_NUM_THREADS": str(max(1, (os.cpu_count() or 1) // config.instances)),
-        "TOKENIZERS_PARALLELISM": "false",
-        "HF_HUB_OFFLINE": "1",
-    }
 
 
 def _free_port(*, taken: set[int]) -> int:

@@ -50,7 +50,7 @@ case "${1:-} ${2:-}" in
     fi
     if [ "$2" = sglang ] && [ ! -d .venv/models/smollm2-135m-instruct ]; then
       say "making the model SmolLM2-135M-Instruct (260 MB)"
-      .venv/bin/python -W ignore emulator/cpu/make_model.py .venv/models/smollm2-135m-instruct
+      .venv/bin/python -W ignore sglang_cpu/make_model.py .venv/models/smollm2-135m-instruct
     fi ;;
   "tools sglang" | "tools echo")
     if ! is_done tools requirements-dev.txt requirements.txt; then

@@ -15,7 +15,7 @@ import openai
 import pytest
 from sagemaker_sticky_protocol import SESSION_ID_HEADER
 
-from emulator.cpu.make_tiny import make_tiny
+from sglang_cpu.make_tiny import make_tiny
 
 from .conftest import Container, running_container, wait_until
 from .sglang_cpu import VERSIONS, settings

