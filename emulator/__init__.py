@@ -5,6 +5,6 @@ Use it to develop and test; it knows nothing of IAM, and what AWS leaves undocum
 """
 
 from emulator.config import EmulatorConfig, Readings
-from emulator.running import Emulator, running_emulator
+from emulator.server import Emulator, running_emulator
 
 __all__ = ["Emulator", "EmulatorConfig", "Readings", "running_emulator"]

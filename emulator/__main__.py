@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import fields
 
 from emulator.config import ENGINES, ROUTING_STRATEGIES, EmulatorConfig, Readings
-from emulator.instance import ContainerFailed
-from emulator.running import serving
+from emulator.container_process import ContainerFailed
+from emulator.server import serving
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

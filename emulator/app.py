@@ -31,7 +31,7 @@ from sagemaker_sticky_protocol import (
 
 from emulator import headers as wire
 from emulator.config import EmulatorConfig
-from emulator.containers import Call, Containers
+from emulator.container_client import Call, ContainerClient
 from emulator.errors import (
     AwsError,
     endpoint_not_found,
@@ -64,7 +64,7 @@ def build_app(
         urls: the base URL of each instance's container; read at every request, so it may change.
         faults: what is to go wrong; None: nothing.
     """
-    containers = Containers(config, urls)
+    containers = ContainerClient(config, urls)
     endpoint = _Endpoint(config, router, containers, faults or Faults())
     app = web.Application(middlewares=[_answer_errors])
     app.cleanup_ctx.append(containers.connected)
@@ -75,7 +75,7 @@ def build_app(
 
 
 class _Endpoint:
-    def __init__(self, config: EmulatorConfig, router: Router, containers: Containers, faults: Faults) -> None:
+    def __init__(self, config: EmulatorConfig, router: Router, containers: ContainerClient, faults: Faults) -> None:
         self._faults = faults
         self._config = config
         self._router = router

@@ -1,6 +1,6 @@
 """What goes wrong on demand: faults that wait for a request to happen to, and sessions that are said to have expired.
 
-A fault is data: :mod:`emulator.control` takes it over HTTP, :mod:`emulator.app` asks for the one that a request meets.
+A fault is data: :mod:`emulator.fault_api` takes it over HTTP, :mod:`emulator.app` asks for the one a request meets.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from types import TracebackType
 import aiohttp
 
 from emulator.config import EmulatorConfig
-from emulator.instance import SWEEP_SECONDS, Instance
+from emulator.container_process import SWEEP_SECONDS, ContainerProcess
 from emulator.router import Router
 from sglang_cpu.environment import SHIM, sglang_environment
 
@@ -44,13 +44,13 @@ class Fleet:
         self._config = config
         self._router = router
         self._report = report
-        self._instances: dict[str, Instance] = {}
+        self._instances: dict[str, ContainerProcess] = {}
         self._watchers: set[asyncio.Task[None]] = set()
         self._started = 0
         self._temporary = ""
 
     @property
-    def instances(self) -> Mapping[str, Instance]:
+    def instances(self) -> Mapping[str, ContainerProcess]:
         """The container processes, by instance."""
         return self._instances
 
@@ -74,7 +74,7 @@ class Fleet:
 
     async def add(self, count: int = 1) -> list[str]:
         """Start containers and take them into service when all are ready; gives their instances' names."""
-        fresh: list[Instance] = []
+        fresh: list[ContainerProcess] = []
         try:
             for _ in range(count):
                 fresh.append(await self._launch())
@@ -103,7 +103,7 @@ class Fleet:
         self._router.retire_instance(name)
         self._instances[name].terminate()
 
-    async def _launch(self) -> Instance:
+    async def _launch(self) -> ContainerProcess:
         self._started += 1
         name = f"instance-{self._started}"
         port = _free_port(taken={each.port for each in self._instances.values()})
@@ -112,11 +112,11 @@ class Fleet:
             # Each instance has a disk of its own.
             "SESSION_JOURNAL_DIR": str(Path(self._temporary) / name),
         }
-        instance = await Instance.start(name, port, self._config.command, environment)
+        instance = await ContainerProcess.start(name, port, self._config.command, environment)
         self._instances[name] = instance
         return instance
 
-    async def _until_ready(self, instances: list[Instance]) -> None:
+    async def _until_ready(self, instances: list[ContainerProcess]) -> None:
         begun = time.monotonic()
         async with aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True)) as client:
             seconds = self._config.startup_seconds
@@ -137,7 +137,7 @@ class Fleet:
                     each.cancel()
                 await asyncio.gather(*everyone, return_exceptions=True)
 
-    async def _watch(self, instance: Instance) -> None:
+    async def _watch(self, instance: ContainerProcess) -> None:
         """Take a container that ends by itself out of service."""
         status = await asyncio.shield(instance.exited)
         if self._instances.pop(instance.name, None) is not None:
@@ -149,7 +149,7 @@ class Fleet:
         self.urls.pop(name, None)
         self._router.remove_instance(name)
 
-    async def _end(self, instances: list[Instance], *, grace_seconds: float) -> None:
+    async def _end(self, instances: list[ContainerProcess], *, grace_seconds: float) -> None:
         for instance in instances:
             del self._instances[instance.name]
             self._out_of_service(instance.name)

@@ -13,8 +13,9 @@ from botocore.config import Config
 
 from emulator.app import build_app
 from emulator.config import EmulatorConfig
+from emulator.loop_thread import in_thread
 from emulator.router import Router
-from emulator.running import HOST, bound_socket, in_thread, listening
+from emulator.server import HOST, bound_socket, listening
 
 from .scripted import Endpoint, ScriptedContainer, serving_container
 

@@ -16,7 +16,7 @@ from aiohttp import web
 from botocore.exceptions import ClientError
 
 from emulator.router import Router
-from emulator.running import HOST, bound_socket, listening
+from emulator.server import HOST, bound_socket, listening
 
 EXPIRES = "2030-01-01T00:00:00Z"
 SESSION = "X-Amzn-SageMaker-Session-Id"

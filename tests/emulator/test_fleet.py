@@ -14,8 +14,8 @@ from typing import Any
 import pytest
 
 from emulator.config import EmulatorConfig
+from emulator.container_process import ContainerFailed
 from emulator.fleet import ROOT, Fleet, container_environment
-from emulator.instance import ContainerFailed
 from emulator.router import Router
 from sglang_cpu.environment import SHIM
 

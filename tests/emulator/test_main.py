@@ -16,7 +16,7 @@ import pytest
 
 from emulator.__main__ import main
 from emulator.fleet import ROOT
-from emulator.running import bound_socket
+from emulator.server import bound_socket
 
 from .conftest import boto3_client
 from .processes import children, wait_for_end

@@ -1,3 +1,3 @@
-from emulator.fixtures import control, emulator
+from emulator.pytest_plugin import control, emulator
 
 __all__ = ["control", "emulator"]

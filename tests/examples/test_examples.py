@@ -12,7 +12,7 @@ import pytest
 from fastapi.testclient import TestClient
 
 from emulator import Emulator
-from emulator.fixtures import Control
+from emulator.pytest_plugin import Control
 
 ROOT = Path(__file__).parents[2]
 REX = "You said: My dog is called Rex."

@@ -11,7 +11,7 @@ from botocore.config import Config
 from sagemaker_sticky import StickyClient
 
 from emulator import Emulator
-from emulator.fixtures import control, emulator
+from emulator.pytest_plugin import control, emulator
 
 __all__ = ["control", "emulator"]
 

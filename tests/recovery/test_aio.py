@@ -20,7 +20,7 @@ from sagemaker_sticky import (
 )
 
 from emulator import Emulator
-from emulator.fixtures import Control
+from emulator.pytest_plugin import Control
 
 from .conftest import make_runtime
 from .conversation import FIRST, SECOND, THIRD, reply, transcript

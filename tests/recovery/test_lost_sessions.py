@@ -16,7 +16,7 @@ from sagemaker_sticky import (
 )
 
 from emulator import Emulator, Readings, running_emulator
-from emulator.fixtures import Control
+from emulator.pytest_plugin import Control
 
 from .conversation import FIRST, SECOND, THIRD, begun, prompt_tokens, reply, transcript
 

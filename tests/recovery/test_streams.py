@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from sagemaker_sticky import StickyClient, StreamInterrupted
 
-from emulator.fixtures import Control
+from emulator.pytest_plugin import Control
 
 from .conversation import FIRST, SECOND, THIRD, begun, prompt_tokens, reply, transcript
 

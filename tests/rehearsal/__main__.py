@@ -21,9 +21,9 @@ from pathlib import Path
 
 import boto3
 
-from emulator.control_plane import Deployment, read_deployment
-from emulator.running import in_thread
-from emulator.running import serving as emulator_serving
+from emulator.deployed import Deployment, read_deployment
+from emulator.loop_thread import in_thread
+from emulator.server import serving as emulator_serving
 from tests.rehearsal import images, tools
 from tests.rehearsal.account import inventory, leftovers
 from tests.rehearsal.moto_account import ACCOUNT

@@ -10,7 +10,7 @@
 | ``/_emulator/faults`` | a :class:`~emulator.faults.Fault` | the fault waits for the requests that it meets |
 | ``/_emulator/clear`` | | no fault waits, no session is said to be over |
 
-``GET /_emulator`` tells instances, sessions and waiting faults. Tests have :class:`emulator.fixtures.Control`.
+``GET /_emulator`` tells instances, sessions and waiting faults. Tests have :class:`emulator.pytest_plugin.Control`.
 """
 
 from __future__ import annotations
@@ -27,18 +27,18 @@ from emulator.fleet import Fleet
 from emulator.router import Router
 
 
-def add_control(app: web.Application, router: Router, fleet: Fleet, faults: Faults) -> None:
+def add_fault_api(app: web.Application, router: Router, fleet: Fleet, faults: Faults) -> None:
     """Add the routes to the application of the runtime API."""
-    control = _Control(router, fleet, faults)
-    app.router.add_get("/_emulator", _answered(control.state))
-    app.router.add_post("/_emulator/instances", _answered(control.add_instances))
-    app.router.add_post("/_emulator/instances/{name}/{what:kill|drain}", _answered(control.end_instance))
-    app.router.add_post("/_emulator/sessions/{session_id}/{what:forget|expire}", _answered(control.end_session))
-    app.router.add_post("/_emulator/faults", _answered(control.add_fault))
-    app.router.add_post("/_emulator/clear", _answered(control.clear))
+    api = _FaultApi(router, fleet, faults)
+    app.router.add_get("/_emulator", _answered(api.state))
+    app.router.add_post("/_emulator/instances", _answered(api.add_instances))
+    app.router.add_post("/_emulator/instances/{name}/{what:kill|drain}", _answered(api.end_instance))
+    app.router.add_post("/_emulator/sessions/{session_id}/{what:forget|expire}", _answered(api.end_session))
+    app.router.add_post("/_emulator/faults", _answered(api.add_fault))
+    app.router.add_post("/_emulator/clear", _answered(api.clear))
 
 
-class _Control:
+class _FaultApi:
     def __init__(self, router: Router, fleet: Fleet, faults: Faults) -> None:
         self._router = router
         self._fleet = fleet

@@ -6,8 +6,8 @@ import pytest
 from botocore.stub import Stubber
 from moto import mock_aws
 
-from emulator import podman
-from emulator.control_plane import Deployment, NotDeployed, read_deployment
+from emulator import podman_run
+from emulator.deployed import Deployment, NotDeployed, read_deployment
 
 IMAGE = "123456789012.dkr.ecr.us-east-1.amazonaws.com/sticky:1"
 ENVIRONMENT = {"STICKY_ENGINE": "echo", "SES_TTL_MIN": "7.0"}
@@ -91,4 +91,4 @@ def test_it_runs_as_the_image_or_as_processes(sagemaker, image):
     config = read_deployment("chat", sagemaker).emulator_config(image=image, startup_seconds=5)
     assert (config.endpoint_name, config.instances, config.engine, config.startup_seconds) == ("chat", 3, "echo", 5)
     assert config.environment == ENVIRONMENT
-    assert (config.command == podman.command(IMAGE, ENVIRONMENT)) == image
+    assert (config.command == podman_run.command(IMAGE, ENVIRONMENT)) == image

@@ -1,19 +1,11 @@
-"""A whole emulator: the fleet, the router and the runtime API on one port, run by a coroutine or in a thread."""
+"""The whole emulator, served: fleet, router and runtime API on one port, by a coroutine or in a thread."""
 
 from __future__ import annotations
 
 import asyncio
 import socket
-import threading
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator
-from concurrent.futures import CancelledError, Future
-from contextlib import (
-    AbstractAsyncContextManager,
-    AbstractContextManager,
-    asynccontextmanager,
-    contextmanager,
-    suppress,
-)
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AbstractContextManager, asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -21,14 +13,13 @@ from aiohttp import web
 
 from emulator.app import build_app
 from emulator.config import EmulatorConfig
-from emulator.control import add_control
+from emulator.fault_api import add_fault_api
 from emulator.faults import Faults
 from emulator.fleet import Fleet
+from emulator.loop_thread import in_thread
 from emulator.router import Router
 
 HOST = "127.0.0.1"
-STOP_SECONDS = 90.0
-"""How long a thread may take to stop, in seconds: above the longest grace that a container gets."""
 
 T = TypeVar("T")
 
@@ -77,7 +68,7 @@ async def serving(config: EmulatorConfig, report: Callable[[str], None] = print)
     with bound_socket(config.port) as listener:
         async with Fleet(config, router, report) as fleet:
             app = build_app(config, router, fleet.urls, faults)
-            add_control(app, router, fleet, faults)
+            add_fault_api(app, router, fleet, faults)
             async with listening(app, listener):
                 url = f"http://{HOST}:{listener.getsockname()[1]}"
                 yield Emulator(config, url, router, fleet, asyncio.get_running_loop())
@@ -93,47 +84,6 @@ async def listening(app: web.Application, listener: socket.socket) -> AsyncItera
         yield
     finally:
         await runner.cleanup()
-
-
-@contextmanager
-def in_thread(serve: Callable[[], AbstractAsyncContextManager[T]]) -> Iterator[T]:
-    """Hold what an async context manager gives, on an event loop in a thread of its own.
-
-    An error on entering or leaving it is raised here; Ctrl-C leaves it in order.
-    """
-    entered: Future[T] = Future()
-    left: Future[None] = Future()
-    leave: Future[Callable[[], object]] = Future()
-
-    async def main() -> None:
-        task, loop = asyncio.current_task(), asyncio.get_running_loop()
-        assert task is not None
-        leave.set_result(lambda: loop.call_soon_threadsafe(task.cancel))
-        async with serve() as value:
-            entered.set_result(value)
-            await asyncio.Event().wait()
-
-    def run() -> None:
-        try:
-            with suppress(asyncio.CancelledError):
-                asyncio.run(main())
-            left.set_result(None)
-        except BaseException as error:
-            leave.cancel()
-            (left if entered.done() else entered).set_exception(error)
-
-    # A daemon: a second Ctrl-C ends the interpreter, and the containers end with their parent.
-    thread = threading.Thread(target=run, name="emulator", daemon=True)
-    thread.start()
-    try:
-        yield entered.result()
-    finally:
-        with suppress(RuntimeError, CancelledError):  # it failed: its loop is closed, or was never there
-            leave.result()()
-        thread.join(STOP_SECONDS)
-    if thread.is_alive():
-        raise RuntimeError(f"the emulator did not stop within {STOP_SECONDS:g} s")
-    left.result()
 
 
 def running_emulator(*, report: Callable[[str], None] = print, **options: Any) -> AbstractContextManager[Emulator]:

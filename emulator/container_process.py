@@ -1,4 +1,4 @@
-"""One container process: started on a free loopback port, watched, stopped with everything it started."""
+"""One container process: started on a loopback port, watched, stopped with everything it started."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from sys import executable
 
 import aiohttp
 
-LAUNCH = Path(__file__).with_name("launch.py")
+DIE_WITH_PARENT = Path(__file__).with_name("die_with_parent.py")
 LOG_BYTES = 64 * 1024
 """How much of a container's output is kept, in bytes."""
 PING_SECONDS = 2.0
@@ -29,7 +29,7 @@ class ContainerFailed(Exception):
     """A container died, or was not ready in time; the message ends with the last lines of its output."""
 
 
-class Instance:
+class ContainerProcess:
     """A running container process. It leads a process group of its own, so that Ctrl-C reaches the emulator alone."""
 
     def __init__(self, name: str, port: int, process: Process, output: Output) -> None:
@@ -43,12 +43,14 @@ class Instance:
         """Done when the process is gone; its result is the exit status."""
 
     @classmethod
-    async def start(cls, name: str, port: int, command: Sequence[str], environment: Mapping[str, str]) -> Instance:
+    async def start(
+        cls, name: str, port: int, command: Sequence[str], environment: Mapping[str, str]
+    ) -> ContainerProcess:
         """Run ``command`` as a container that will listen on ``port``."""
         output, write_end = await Output.open()
         try:
             process = await asyncio.create_subprocess_exec(
-                *(executable, "-I", str(LAUNCH), str(os.getpid()), *command),
+                *(executable, "-I", str(DIE_WITH_PARENT), str(os.getpid()), *command),
                 env=environment,
                 stdin=DEVNULL,
                 stdout=write_end,

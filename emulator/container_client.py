@@ -27,7 +27,7 @@ class Call:
     """By when the container must have answered, on the loop's clock."""
 
 
-class Containers:
+class ContainerClient:
     """The containers behind the endpoint, by the name of their instance.
 
     What goes wrong is raised as AWS's error; only :meth:`chunks` raises what happened, because a stream has begun.

@@ -1,9 +1,9 @@
 """Become a container process that ends with the emulator, however the emulator ends.
 
-The fleet runs this file by its path: ``python -I launch.py PID COMMAND...``, PID being the emulator's. It asks Linux to
-kill this process when its parent dies, then turns into COMMAND, which keeps that order (prctl(2), PR_SET_PDEATHSIG).
-SGLang's own worker processes ask the same of theirs. Other systems have no such order: there, a SIGKILL of the emulator
-leaves its containers behind.
+The fleet runs this file by its path: ``python -I die_with_parent.py PID COMMAND...``, PID being the emulator's. It asks
+Linux to kill this process when its parent dies, then turns into COMMAND, which keeps that order (prctl(2),
+PR_SET_PDEATHSIG). SGLang's own worker processes ask the same of theirs. Other systems have no such order: there, a
+SIGKILL of the emulator leaves its containers behind.
 """
 
 from __future__ import annotations

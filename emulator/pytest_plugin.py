@@ -1,6 +1,7 @@
 """pytest fixtures: an endpoint with two instances on the echo engine, and a hand on what goes wrong there.
 
-In a conftest: ``from emulator.fixtures import control, emulator``.
+``pytest_plugins = ["emulator.pytest_plugin"]`` in the topmost conftest makes them known to all tests; in another one,
+``from emulator.pytest_plugin import control, emulator`` to those beside it.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from typing import Any
 
 import pytest
 
-from emulator.running import Emulator, running_emulator
+from emulator.server import Emulator, running_emulator
 
 INSTANCES = 2
 
 
 class Control:
-    """Makes things go wrong in a running emulator, over its ``/_emulator`` paths. See :mod:`emulator.control`."""
+    """Makes things go wrong in a running emulator, over its ``/_emulator`` paths. See :mod:`emulator.fault_api`."""
 
     def __init__(self, url: str) -> None:
         self._url = f"{url}/_emulator"

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
-import threading
-from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Iterator
 from typing import Any
 
 import pytest
 from botocore.exceptions import ClientError
 
 from emulator import Emulator, running_emulator
-from emulator.instance import ContainerFailed
-from emulator.running import bound_socket, in_thread
+from emulator.container_process import ContainerFailed
+from emulator.server import bound_socket
 
 from .conftest import boto3_client
 from .processes import wait_for_end
@@ -105,36 +102,3 @@ def test_a_port_that_is_taken_is_told() -> None:
         busy = running_emulator(engine="echo", port=taken.getsockname()[1])
         with pytest.raises(OSError, match="in use"), busy:
             pass
-
-
-@asynccontextmanager
-async def resource(events: list[str], *, leave: Exception | None = None) -> AsyncIterator[str]:
-    events.append("entered")
-    try:
-        yield "value"
-    finally:
-        await asyncio.sleep(0)
-        events.append("left")
-        if leave is not None:
-            raise leave
-
-
-def test_in_thread_holds_and_leaves() -> None:
-    events: list[str] = []
-    before = set(threading.enumerate())
-    with in_thread(lambda: resource(events)) as value:
-        assert (value, events) == ("value", ["entered"])
-    assert events == ["entered", "left"]
-    assert set(threading.enumerate()) <= before
-
-
-def test_in_thread_leaves_when_the_body_is_interrupted() -> None:
-    events: list[str] = []
-    with pytest.raises(KeyboardInterrupt), in_thread(lambda: resource(events)):
-        raise KeyboardInterrupt
-    assert events == ["entered", "left"]
-
-
-def test_in_thread_tells_an_error_on_leaving() -> None:
-    with pytest.raises(ZeroDivisionError), in_thread(lambda: resource([], leave=ZeroDivisionError())):
-        pass

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from emulator import podman
+from emulator import podman_run
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -21,7 +21,7 @@ def test_an_instance_is_started_as_sagemaker_starts_it(tmp_path):
         "SAGEMAKER_BIND_TO_PORT": "18080",
         "STICKY_INSTANCE": "instance-1",
     }
-    command = podman.command("registry/sticky:1", {"STICKY_ENGINE": "echo", "SM_SGLANG_CONTEXT_LENGTH": "4 096"})
+    command = podman_run.command("registry/sticky:1", {"STICKY_ENGINE": "echo", "SM_SGLANG_CONTEXT_LENGTH": "4 096"})
     done = subprocess.run(command, env=environment, text=True, capture_output=True, timeout=60, check=True)
     assert json.loads(done.stdout) == [
         *(

@@ -1,6 +1,6 @@
 """An instance that is the image itself, started as SageMaker starts it: ``run IMAGE serve``, with its environment.
 
-The fleet runs ``python -m emulator.podman IMAGE NAME=VALUE...`` like any container process. This becomes ``podman
+The fleet runs ``python -m emulator.podman_run IMAGE NAME=VALUE...`` like any container process. This becomes ``podman
 run``, which passes SIGTERM on to the container and ends with it. A SIGKILL it cannot pass on: then the container is
 left to ``podman rm --force``; its label is ``sagemaker-sticky``.
 """
@@ -19,7 +19,7 @@ CONTAINER_PORT = 8080
 def command(image: str, environment: Mapping[str, str]) -> tuple[str, ...]:
     """What the fleet runs for each instance."""
     settings = (f"{name}={value}" for name, value in sorted(environment.items()))
-    return (sys.executable, "-m", "emulator.podman", image, *settings)
+    return (sys.executable, "-m", "emulator.podman_run", image, *settings)
 
 
 def arguments(image: str, settings: list[str], *, name: str, port: int) -> list[str]:

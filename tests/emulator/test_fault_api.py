@@ -11,7 +11,7 @@ import pytest
 from botocore.exceptions import ClientError, EventStreamError
 
 from emulator import Emulator
-from emulator.fixtures import Control, control, emulator
+from emulator.pytest_plugin import Control, control, emulator
 
 from .conftest import boto3_client
 from .processes import wait_for_end

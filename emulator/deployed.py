@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from emulator import podman
+from emulator import podman_run
 from emulator.config import EmulatorConfig
 
 
@@ -39,7 +39,7 @@ class Deployment:
             options: Other fields of :class:`EmulatorConfig`.
         """
         if image:
-            options["command"] = podman.command(self.image, self.environment)
+            options["command"] = podman_run.command(self.image, self.environment)
         return EmulatorConfig(
             endpoint_name=self.endpoint_name,
             variant_name=self.variant_name,
