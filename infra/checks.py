@@ -1,21 +1,19 @@
 """What is refused at synth, before anything is built or sent.
 
 Each rule says what is wrong, what was given and what is allowed. The rules of one field alone are data; the functions
-below hold what several fields must agree on.
+below hold what several fields must agree on. They take values by the names of their fields and know no more of a
+deployment: ``infra.config`` calls them.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
-from typing import TYPE_CHECKING
+from typing import Any
 
 from infra import cuda
 from infra.instance_types import INSTANCE_TYPES
-
-if TYPE_CHECKING:
-    from infra.config import InfraConfig
 
 BOUNDS: dict[str, tuple[float, float]] = {
     "model_size_gib": (0.001, 10_000),
@@ -78,75 +76,77 @@ MAX_ENVIRONMENT_BYTES = 32 * 1024
 """Limits of SageMaker on one key or value, and on the container's environment as a whole."""
 
 
-def problems(config: InfraConfig) -> Iterator[str]:
-    """Everything that is wrong with ``config``."""
-    yield from _fields(config)
-    for rule in (_model, _instances, _gpus, _image, _volume, _deployment, _network, _secrets):
-        yield from rule(config)
-    yield from _environment(config.environment())
-
-
 def nearest(name: object, known: Iterable[object]) -> str:
     """A hint at the known name that is closest to ``name``, or nothing."""
     close = get_close_matches(str(name), sorted(str(each) for each in known), n=1)
     return f" (did you mean '{close[0]}'?)" if close else ""
 
 
-def _fields(config: InfraConfig) -> Iterator[str]:
+def each_field(values: Mapping[str, Any]) -> Iterator[str]:
+    """What is wrong with one field alone."""
     for name, (lowest, highest) in BOUNDS.items():
-        value = getattr(config, name)
+        value = values[name]
         if value is not None and not lowest <= value <= highest:
             why = ": scaling to zero needs inference components" if (name, value) == ("min_instances", 0) else ""
             yield f"'{name}' should be from {lowest:g} to {highest:g}, got {value:g}{why}"
     for name, allowed in ALLOWED.items():
-        value = getattr(config, name)
+        value = values[name]
         if value is not None and value not in allowed:
             yield f"'{name}' should be one of {', '.join(map(str, allowed))}, got {value!r}{nearest(value, allowed)}"
     for name, (pattern, meaning) in PATTERNS.items():
-        value = getattr(config, name)
+        value = values[name]
         if value is not None and not re.fullmatch(pattern, value, re.ASCII) and not SECRET_VALUE.search(value):
             yield f"'{name}' should be {meaning}, got {value!r}"
 
 
-def _model(config: InfraConfig) -> Iterator[str]:
-    if "model_path" in config.container.engine_arguments:
-        got = config.container.engine_arguments["model_path"]
+def model(*, engine_arguments: Mapping[str, str]) -> Iterator[str]:
+    """That there is one place to say which model."""
+    if "model_path" in engine_arguments:
+        got = engine_arguments["model_path"]
         yield f"'engine_arguments' should not hold 'model_path', got {got!r}: set 'model'"
 
 
-def _instances(config: InfraConfig) -> Iterator[str]:
-    low, high = config.min_instances, config.max_instances
+def instances(*, min_instances: int, max_instances: int, routing_strategy: str, scheduled: bool) -> Iterator[str]:
+    """How many there may be."""
+    low, high = min_instances, max_instances
     if high < low:
         yield f"'max_instances' should be at least 'min_instances' ({low}), got {high}"
-    if config.routing_strategy == "PREFIX_AWARE" and low < 2:
+    if routing_strategy == "PREFIX_AWARE" and low < 2:
         yield f"'min_instances' should be at least 2 with 'routing_strategy' PREFIX_AWARE, got {low}"
-    if config.schedules and not config.autoscales:
+    if scheduled and low >= high:
         yield f"'schedules' should be empty where nothing scales, as 'min_instances' and 'max_instances' are both {low}"
-    for schedule in config.schedules:
-        if not 1 <= schedule.min_instances <= schedule.max_instances:
-            got = f"{schedule.min_instances} and {schedule.max_instances}"
-            yield f"'schedules': 'min_instances' should be at least 1 and at most 'max_instances', got {got}"
-        if not re.fullmatch(r"\S+( \S+){5}", schedule.cron):
-            yield f"'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got {schedule.cron!r}"
 
 
-def _gpus(config: InfraConfig) -> Iterator[str]:
-    if len(config.fallback_instance_types) > 4:
-        yield f"'fallback_instance_types' should be at most 4, got {len(config.fallback_instance_types)}"
+def schedule(*, cron: str, min_instances: int, max_instances: int) -> Iterator[str]:
+    """One of ``schedules``."""
+    if not 1 <= min_instances <= max_instances:
+        got = f"{min_instances} and {max_instances}"
+        yield f"'schedules': 'min_instances' should be at least 1 and at most 'max_instances', got {got}"
+    if not re.fullmatch(r"\S+( \S+){5}", cron):
+        yield f"'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got {cron!r}"
+
+
+def gpus(
+    *, instance_types: Sequence[str], model_size_gib: float | None, engine_arguments: Mapping[str, str]
+) -> Iterator[str]:
+    """Whether every type, of which the first is ``instance_type``, has the GPUs and the memory that are asked for."""
+    first, *fallback = instance_types
+    if len(fallback) > 4:
+        yield f"'fallback_instance_types' should be at most 4, got {len(fallback)}"
     counts = {}
     for names in (TENSOR_PARALLEL, DATA_PARALLEL, PIPELINE_PARALLEL):
-        given = next((name for name in names if name in config.container.engine_arguments), names[0])
-        value = config.container.engine_arguments.get(given, "1")
+        given = next((name for name in names if name in engine_arguments), names[0])
+        value = engine_arguments.get(given, "1")
         if not re.fullmatch(r"[1-9]\d*", value):
             yield f"'engine_arguments': '{given}' should be a whole number of GPUs, got {value!r}"
             return
         counts[names] = int(value)
     share, copies = counts[TENSOR_PARALLEL] * counts[PIPELINE_PARALLEL], counts[DATA_PARALLEL]
-    if config.container.engine_arguments.get("enable_dp_attention") == "true":
+    if engine_arguments.get("enable_dp_attention") == "true":
         copies = 1  # then data parallelism divides the tensor-parallel GPUs instead of repeating them
-    for name in config.instance_types:
+    for name in instance_types:
         kind = INSTANCE_TYPES.get(name)
-        field = "instance_type" if name == config.instance_type else "fallback_instance_types"
+        field = "instance_type" if name == first else "fallback_instance_types"
         if kind is None:
             meaning = "a GPU type that SGLang runs on, such as ml.g5.2xlarge"
             yield f"'{field}' should be {meaning}, got {name!r}{nearest(name, INSTANCE_TYPES)}"
@@ -154,79 +154,93 @@ def _gpus(config: InfraConfig) -> Iterator[str]:
         if share * copies > kind.gpus:
             got = f"tp {counts[TENSOR_PARALLEL]} x dp {copies} x pp {counts[PIPELINE_PARALLEL]} = {share * copies}"
             yield f"'engine_arguments' should use at most the {kind.gpus} GPUs of {name}, got {got}"
-        yield from _memory(config, name, share)
+        if model_size_gib is not None:
+            yield from _memory(name, share, model_size_gib, engine_arguments)
 
 
-def _memory(config: InfraConfig, name: str, share: int) -> Iterator[str]:
+def _memory(name: str, share: int, model_size_gib: float, engine_arguments: Mapping[str, str]) -> Iterator[str]:
     """Whether the weights fit ``share`` GPUs of this type."""
-    if config.model_size_gib is None:
-        return
     kind = INSTANCE_TYPES[name]
-    text = config.container.engine_arguments.get("mem_fraction_static", str(MEMORY_SHARE))
+    text = engine_arguments.get("mem_fraction_static", str(MEMORY_SHARE))
     fraction = float(text) if re.fullmatch(r"0?\.\d+|1(\.0*)?", text) else MEMORY_SHARE
     room = kind.gpu_memory_mib / 1024 * fraction * share
-    if config.model_size_gib >= room:
+    if model_size_gib >= room:
         where = f"{share} x {kind.gpu} of {name}, which leave {room:.1f} GiB"
         advice = "raise 'tp_size' or take a larger type"
-        yield f"'model_size_gib' should fit {where}, got {config.model_size_gib:g}: {advice}"
+        yield f"'model_size_gib' should fit {where}, got {model_size_gib:g}: {advice}"
 
 
-def _image(config: InfraConfig) -> Iterator[str]:
-    if config.image_uri and config.base_image:
-        yield f"'base_image' should be null with 'image_uri', which is built already, got {config.base_image!r}"
-    if config.cuda_version and not re.fullmatch(PATTERNS["cuda_version"][0], config.cuda_version):
+def image(
+    *,
+    image_uri: str | None,
+    base_image: str | None,
+    cuda_of_image: str | None,
+    inference_ami_version: str | None,
+) -> Iterator[str]:
+    """Whether the host image fits the CUDA of the container's."""
+    if image_uri and base_image:
+        yield f"'base_image' should be null with 'image_uri', which is built already, got {base_image!r}"
+    known, given = cuda_of_image, inference_ami_version
+    if given not in (None, *cuda.AMI_VERSIONS) or (known and not re.fullmatch(PATTERNS["cuda_version"][0], known)):
         return
-    image, known = config.image_uri or config.base_image, config.cuda
-    if config.inference_ami_version not in (None, *cuda.AMI_VERSIONS):
-        return
-    if known is None and config.inference_ami_version is None:
-        yield f"'cuda_version' should be given, such as 13.0, because the tag of {image!r} does not say it"
-    elif known is not None and config.ami_version is None:
+    wanted = cuda.ami_version_for(known) if known else None
+    if known is None and given is None:
+        got = image_uri or base_image
+        yield f"'cuda_version' should be given, such as 13.0, because the tag of {got!r} does not say it"
+    elif known is not None and given is None and wanted is None:
         yield f"'cuda_version' should be one that a host image of SageMaker fits (11.0 to 13.x), got {known!r}"
-    elif known is not None and config.ami_version is not None and not cuda.fits(config.ami_version, known):
-        wanted = cuda.ami_version_for(known)
-        yield f"'inference_ami_version' should be {wanted} for CUDA {known}, got {config.ami_version!r}"
+    elif known is not None and given is not None and not cuda.fits(given, known):
+        yield f"'inference_ami_version' should be {wanted} for CUDA {known}, got {given!r}"
 
 
-def _volume(config: InfraConfig) -> Iterator[str]:
-    nvme = [name for name in config.instance_types if name in INSTANCE_TYPES and INSTANCE_TYPES[name].local_nvme]
-    for field in ("volume_size_in_gb", "volume_kms_key_arn"):
-        value = getattr(config, field)
+def volume(
+    *, instance_types: Sequence[str], volume_size_in_gb: int | None, volume_kms_key_arn: str | None
+) -> Iterator[str]:
+    """Whether there can be a volume."""
+    nvme = [name for name in instance_types if name in INSTANCE_TYPES and INSTANCE_TYPES[name].local_nvme]
+    given = {"volume_size_in_gb": volume_size_in_gb, "volume_kms_key_arn": volume_kms_key_arn}
+    for field, value in given.items():
         if value is not None and nvme:
             yield f"'{field}' should be null with {nvme[0]}, whose disk is its own NVMe, got {value!r}"
 
 
-def _deployment(config: InfraConfig) -> Iterator[str]:
-    lowest, highest = STEP_PERCENT.get(config.deployment_strategy, (1, 100))
-    if not lowest <= config.deployment_step_percent <= highest:
-        got = f"{config.deployment_step_percent}, with {config.deployment_strategy}"
+def deployment(*, deployment_strategy: str, deployment_step_percent: int) -> Iterator[str]:
+    """How an update may reach the instances."""
+    lowest, highest = STEP_PERCENT.get(deployment_strategy, (1, 100))
+    if not lowest <= deployment_step_percent <= highest:
+        got = f"{deployment_step_percent}, with {deployment_strategy}"
         yield f"'deployment_step_percent' should be from {lowest} to {highest}, got {got}"
 
 
-def _network(config: InfraConfig) -> Iterator[str]:
-    if config.enable_network_isolation and not config.model_in_s3:
+def isolation(*, model: str, hf_token_secret_arn: str) -> Iterator[str]:
+    """What a container without a network cannot have."""
+    if not model.startswith("s3://"):
         why = "as the hub cannot be reached"
-        yield f"'model' should be in S3 with 'enable_network_isolation', {why}, got {config.model!r}"
-    if config.enable_network_isolation and config.container.hf_token_secret_arn:
+        yield f"'model' should be in S3 with 'enable_network_isolation', {why}, got {model!r}"
+    if hf_token_secret_arn:
         yield "'hf_token_secret_arn' should be empty with 'enable_network_isolation', as neither can be reached"
-    if bool(config.subnet_ids) != bool(config.security_group_ids):
+
+
+def network(*, subnet_ids: Sequence[str], security_group_ids: Sequence[str]) -> Iterator[str]:
+    """A place in a VPC."""
+    if bool(subnet_ids) != bool(security_group_ids):
         yield "'subnet_ids' and 'security_group_ids' should be given together"
-    for field, prefix in (("subnet_ids", "subnet"), ("security_group_ids", "sg")):
-        for value in getattr(config, field):
+    given = {"subnet_ids": ("subnet", subnet_ids), "security_group_ids": ("sg", security_group_ids)}
+    for field, (prefix, values) in given.items():
+        for value in values:
             if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
                 yield f"'{field}' should be ids such as {prefix}-0a1b2c3d, got {value!r}"
 
 
-def _secrets(config: InfraConfig) -> Iterator[str]:
+def secrets(*, texts: Mapping[str, str | None], engine_arguments: Mapping[str, str]) -> Iterator[str]:
     """Secrets in plain text; the message does not repeat them."""
-    arguments = config.container.engine_arguments
-    texts = {name: getattr(config, name) for name in (*PATTERNS, "base_image")} | dict(config.tags) | dict(arguments)
-    for name, text in texts.items():
-        if SECRET_VALUE.search(text or "") or (name in arguments and SECRET_NAME.search(name)):
+    for name, text in {**texts, **engine_arguments}.items():
+        if SECRET_VALUE.search(text or "") or (name in engine_arguments and SECRET_NAME.search(name)):
             yield f"'{name}' should not hold a secret: what is set here stands in the template, for all to read"
 
 
-def _environment(environment: Mapping[str, str]) -> Iterator[str]:
+def environment(environment: Mapping[str, str]) -> Iterator[str]:
+    """Whether SageMaker takes these variables."""
     for name, value in environment.items():
         if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
             yield f"environment variable '{name}' should be letters, digits and underscores"

@@ -6,7 +6,7 @@ what ``cdk deploy -c max_sessions=200`` means. ``infra.checks`` refuses what can
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from container.config import ContainerConfig
@@ -131,7 +131,7 @@ class InfraConfig:
 
     def __post_init__(self) -> None:
         """Check every field."""
-        problems = list(checks.problems(self))
+        problems = list(_problems(self))
         if problems:
             raise ValueError("; ".join(problems))
 
@@ -176,6 +176,43 @@ class InfraConfig:
         arguments = {**self.container.engine_arguments, "model_path": model_path}
         settings = replace(self.container, engine_arguments=arguments, metrics_namespace=metrics_namespace)
         return settings.to_env()
+
+
+def _problems(config: InfraConfig) -> Iterator[str]:
+    """Everything that is wrong with ``config``."""
+    values = {each.name: getattr(config, each.name) for each in fields(config)}
+    arguments, types = config.container.engine_arguments, config.instance_types
+    yield from checks.each_field(values)
+    yield from checks.model(engine_arguments=arguments)
+    yield from checks.instances(
+        min_instances=config.min_instances,
+        max_instances=config.max_instances,
+        routing_strategy=config.routing_strategy,
+        scheduled=bool(config.schedules),
+    )
+    for each in config.schedules:
+        yield from checks.schedule(cron=each.cron, min_instances=each.min_instances, max_instances=each.max_instances)
+    yield from checks.gpus(instance_types=types, model_size_gib=config.model_size_gib, engine_arguments=arguments)
+    yield from checks.image(
+        image_uri=config.image_uri,
+        base_image=config.base_image,
+        cuda_of_image=config.cuda,
+        inference_ami_version=config.inference_ami_version,
+    )
+    yield from checks.volume(
+        instance_types=types,
+        volume_size_in_gb=config.volume_size_in_gb,
+        volume_kms_key_arn=config.volume_kms_key_arn,
+    )
+    yield from checks.deployment(
+        deployment_strategy=config.deployment_strategy, deployment_step_percent=config.deployment_step_percent
+    )
+    if config.enable_network_isolation:
+        yield from checks.isolation(model=config.model, hf_token_secret_arn=config.container.hf_token_secret_arn)
+    yield from checks.network(subnet_ids=config.subnet_ids, security_group_ids=config.security_group_ids)
+    texts = {name: values[name] for name in (*checks.PATTERNS, "base_image")}
+    yield from checks.secrets(texts=texts | dict(config.tags), engine_arguments=arguments)
+    yield from checks.environment(config.environment())
 
 
 OWN_KEYS = frozenset(each.name for each in fields(InfraConfig)) - {"container"}
