@@ -8,8 +8,10 @@ the 2025 AWS sticky-session sample for the request types and ``extSessionID``.
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timezone
+from difflib import get_close_matches
 from enum import Enum
 from typing import Any
 
@@ -164,3 +166,9 @@ def parse_new_session(value: str) -> tuple[str, str | None]:
 def error_body(code: ErrorCode, message: str) -> dict[str, Any]:
     """The JSON body of an error."""
     return {"error": {"code": code.value, "message": message}}
+
+
+def nearest(name: object, known: Iterable[object]) -> str:
+    """What an error message adds to an unknown ``name``: `` (did you mean 'x'?)``, or nothing where none is close."""
+    close = get_close_matches(str(name), sorted(str(each) for each in known), n=1)
+    return f" (did you mean '{close[0]}'?)" if close else ""

@@ -10,8 +10,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, fields
-from difflib import get_close_matches
 from typing import Any
+
+from sagemaker_sticky_protocol import nearest
 
 CHOICES = {"engine": ("sglang", "echo"), "session_journal": ("on", "off")}
 _SECRET_ARN = re.compile(r"arn:[\w-]+:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+")
@@ -131,9 +132,7 @@ def _problems(config: ContainerConfig) -> Iterable[str]:
     for name, allowed in CHOICES.items():
         value = getattr(config, name)
         if value not in allowed:
-            close = get_close_matches(value, allowed, n=1)
-            hint = f" (did you mean '{close[0]}'?)" if close else ""
-            yield f"'{name}' should be one of {', '.join(allowed)}, got {value!r}{hint}"
+            yield f"'{name}' should be one of {', '.join(allowed)}, got {value!r}{nearest(value, allowed)}"
     if config.hf_token_secret_arn and not _SECRET_ARN.fullmatch(config.hf_token_secret_arn):
         # The value is not shown: it may be the token itself.
         yield "'hf_token_secret_arn' should be the ARN of a Secrets Manager secret, got something else"

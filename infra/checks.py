@@ -8,9 +8,10 @@ deployment: ``infra.config`` calls them.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+from sagemaker_sticky_protocol import nearest
 
 from infra import cuda
 from infra.instance_types import INSTANCE_TYPES
@@ -74,12 +75,6 @@ MEMORY_SHARE = 0.88
 MAX_VARIABLE_BYTES = 1024
 MAX_ENVIRONMENT_BYTES = 32 * 1024
 """Limits of SageMaker on one key or value, and on the container's environment as a whole."""
-
-
-def nearest(name: object, known: Iterable[object]) -> str:
-    """A hint at the known name that is closest to ``name``, or nothing."""
-    close = get_close_matches(str(name), sorted(str(each) for each in known), n=1)
-    return f" (did you mean '{close[0]}'?)" if close else ""
 
 
 def each_field(values: Mapping[str, Any]) -> Iterator[str]:

@@ -7,8 +7,9 @@ from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
 
+from sagemaker_sticky_protocol import nearest
+
 from container.config import ContainerConfig
-from infra.checks import nearest
 from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig
 
 T = TypeVar("T")

@@ -9,8 +9,8 @@ from typing import Any
 
 from aws_cdk import Stage
 from constructs import Construct
+from sagemaker_sticky_protocol import nearest
 
-from infra.checks import nearest
 from infra.config import InfraConfig
 from infra.context import read_config
 from infra.stack import StickyStack
