@@ -51,6 +51,8 @@ class Ask:
     """OpenAI's fields; the engine knows which there are."""
     history: str = "append"
     rewind: int | None = None
+    turn: int | None = None
+    """The number that this turn is to have, which is one more than the turns that stay before it."""
     answer_prefix: str = ""
     """How the answer begins: the caller has that much of it from a stream that broke, and wants what follows."""
     sampling_params: Mapping[str, Any] = field(default_factory=dict)
@@ -76,7 +78,7 @@ class Ask:
 _REQUEST_TYPES = {each.value: each for each in RequestType}
 _OPEN_FIELDS = ("requestType", "extSessionID", "messages", "ttlSeconds")
 _CLOSE_FIELDS = ("requestType", "extSessionID")
-_TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind")
+_TURN_FIELDS = ("requestType", "extSessionID", "history", "rewind", "turn")
 _GENERATE_FIELDS = ("inputs", "parameters", "sampling_params", "stream", "answerPrefix")
 _GENERATE_TURN_FIELDS = (*_GENERATE_FIELDS, *_TURN_FIELDS)
 _SHAPES = ("inputs", "messages", "prompt")
@@ -180,6 +182,11 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
     rewind = _typed(body, "rewind", (int,), "a whole number from 0")
     if rewind is not None and (rewind < 0 or history == "full"):
         raise invalid(f"'rewind' should be a whole number from 0, and goes with 'history' 'append' only, got {rewind}")
+    turn = _typed(body, "turn", (int,), "a whole number from 1")
+    if turn is not None and turn < 1:
+        raise invalid(f"'turn' should be a whole number from 1, got {turn}")
+    if turn is not None and rewind is not None and turn != rewind + 1:
+        raise invalid(f"'turn' should be {rewind + 1} after 'rewind' {rewind}, got {turn}")
     answer_prefix = _typed(body, "answerPrefix", (str,), "a string") or ""
     if answer_prefix and shape == "prompt":
         raise invalid("'answerPrefix' goes with 'inputs' or 'messages'; put it at the end of 'prompt'")
@@ -192,6 +199,7 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
             session_id=session,
             inputs=_text(body, "inputs"),
             rewind=rewind,
+            turn=turn,
             answer_prefix=answer_prefix,
             sampling_params=read_sampling(given, field_name),
             stream=stream,
@@ -206,6 +214,7 @@ def _ask(session: str | None, body: Mapping[str, Any]) -> Ask:
         openai={name: value for name, value in body.items() if name not in ours},
         history=history,
         rewind=rewind,
+        turn=turn,
         answer_prefix=answer_prefix,
         stream=stream,
     )

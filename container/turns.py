@@ -223,16 +223,33 @@ class Turns:
 
 
 def _prompt(session: Session, ask: Ask) -> Prompt:
-    transcript = session.transcript
+    transcript, full = session.transcript, ask.history == "full"
     new, tools = ask.messages or (), (ask.openai or {}).get("tools")
-    if ask.rewind is not None and ask.rewind > transcript.turns:
-        raise invalid(f"'rewind' should be at most the {transcript.turns} turns of the session, got {ask.rewind}")
+    kept = transcript.turns if ask.rewind is None else ask.rewind
+    if not full:
+        _check_turn(session, ask, min(kept, transcript.turns) + 1)
+    if kept > transcript.turns:
+        raise invalid(f"'rewind' should be at most the {transcript.turns} turns of the session, got {kept}")
     try:
-        if ask.history == "full":
-            return transcript.replace(new, tools=tools)
-        return transcript.prepare(new, tools=tools, keep_turns=ask.rewind)
+        prompt = (
+            transcript.replace(new, tools=tools)
+            if full
+            else transcript.prepare(new, tools=tools, keep_turns=ask.rewind)
+        )
     except ValueError as problem:
         raise invalid(f"'{ask.said_in}': {problem}") from None
+    if full:
+        _check_turn(session, ask, prompt.kept_turns + 1)
+    return prompt
+
+
+def _check_turn(session: Session, ask: Ask, following: int) -> None:
+    """Refuse a turn whose caller takes the session to stand elsewhere than where turn ``following`` comes next."""
+    if ask.turn not in (None, following):
+        raise ServerError(
+            ErrorCode.SESSION_CONFLICT,
+            f"'turn' says that this is turn {ask.turn} of session {session.id!r}, where it would be turn {following}",
+        )
 
 
 def _as_it_is(event: Event) -> Event:

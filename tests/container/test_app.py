@@ -100,6 +100,44 @@ def test_a_session_can_be_regenerated_edited_and_resent(echo: Container) -> None
     assert full["choices"][0]["message"]["content"] == "You said: resent | At first: one"
 
 
+def test_a_turn_whose_number_is_not_next_is_a_conflict_before_anything_is_generated(
+    start: Callable[..., Container],
+) -> None:
+    container = start(STICKY_ECHO_TOKEN_S="1")
+    session = container.open()
+    long = "a" * 300  # 75 s, were it answered
+    told = {"messages": [{"role": "user", "content": long}]}
+    for ask in ({"inputs": long}, told, {**told, "history": "full"}, {"inputs": long, "stream": True}):
+        refused = container.invoke({**ask, "turn": 2}, session)
+        assert (refused.status, refused.code) == (409, "session_conflict")
+        assert refused.message == f"'turn' says that this is turn 2 of session {session!r}, where it would be turn 1"
+    assert container.invoke({"inputs": "hi", "turn": 1, "parameters": {"max_new_tokens": 1}}, session).status == 200
+
+
+def test_the_number_of_a_turn_counts_what_stays_before_it(echo: Container) -> None:
+    session = echo.open(messages=[{"role": "system", "content": "be kind"}])
+    one, two = ([{"role": "user", "content": word}] for word in ("one", "two"))
+    assert echo.invoke({"inputs": "one", "turn": 1}, session).json["session"]["turn"] == 1
+    assert echo.invoke({"messages": two, "turn": 2}, session).json["session"]["turn"] == 2
+    assert echo.invoke({"inputs": "two, again", "rewind": 1, "turn": 2}, session).json["session"]["turn"] == 2
+    beyond = echo.invoke({"inputs": "four", "rewind": 3, "turn": 4}, session)
+    assert (beyond.code, "turn 4" in beyond.message, "turn 3" in beyond.message) == ("session_conflict", True, True)
+    said = {"role": "assistant", "content": "You said: one"}
+    whole = [{"role": "system", "content": "be kind"}, *one, said, *two]
+    resent = {"messages": whole, "history": "full"}
+    assert echo.invoke({**resent, "turn": 3}, session).code == "session_conflict"
+    assert echo.invoke({**resent, "turn": 2}, session).json["session"]["turn"] == 2
+
+
+def test_of_two_turns_at_once_with_one_number_one_is_answered(start: Callable[..., Container]) -> None:
+    container = start(STICKY_ECHO_TOKEN_S="0.05")
+    session = container.open()
+    with ThreadPoolExecutor() as pool:
+        answers = list(pool.map(lambda word: container.invoke({"inputs": word, "turn": 1}, session), "ab"))
+    assert sorted(each.status for each in answers) == [200, 409]
+    assert container.invoke({"inputs": "c", "turn": 2}, session).json["session"]["turn"] == 2
+
+
 @pytest.mark.parametrize(
     ("session", "body", "message"),
     [
@@ -135,6 +173,12 @@ def test_a_session_can_be_regenerated_edited_and_resent(echo: Container) -> None
         ("some-id", {"prompt": "x"}, "'prompt' is for requests without a session"),
         ("some-id", {"inputs": "x", "history": "ful"}, "did you mean 'full'?"),
         ("some-id", {"inputs": "x", "rewind": -1}, "'rewind' should be a whole number from 0"),
+        ("some-id", {"inputs": "x", "turn": 0}, "'turn' should be a whole number from 1, got 0"),
+        ("some-id", {"inputs": "x", "turn": True}, "'turn' should be a whole number from 1, got True"),
+        ("some-id", {"inputs": "x", "turn": 1.0}, "'turn' should be a whole number from 1, got 1.0"),
+        ("some-id", {"inputs": "x", "turn": 3, "rewind": 1}, "'turn' should be 2 after 'rewind' 1, got 3"),
+        (None, {"inputs": "x", "turn": 1}, "'turn' is not a known field here"),
+        (None, {"messages": [{"role": "user", "content": "x"}], "turn": 1}, "'turn' is not a known field here"),
         ("some-id", {"inputs": "x", "answerPrefix": 7}, "'answerPrefix' should be a string, got 7"),
         (None, {"prompt": "x", "answerPrefix": "a"}, "put it at the end of 'prompt'"),
         (

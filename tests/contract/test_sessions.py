@@ -6,6 +6,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 from sagemaker_sticky import StickyClient, Usage
 from sagemaker_sticky.compat import StatefulSMEDPBuilder
 
@@ -95,6 +96,24 @@ def test_an_answer_goes_on_after_its_beginning(endpoint: Endpoint, shape: str) -
         after = sent(endpoint, json.dumps({"inputs": QUESTIONS[2]}).encode(), session.id)
     assert after["session"]["turn"] == 2
     assert after["generation"]["meta_info"]["cached_tokens"] >= answer["session"]["context_tokens"] - 1
+
+
+@pytest.mark.parametrize("shape", ["inputs", "messages"])
+def test_a_turn_that_is_not_next_is_refused_and_changes_nothing(endpoint: Endpoint, shape: str) -> None:
+    ask = {"inputs": "Hello"} if shape == "inputs" else {"messages": [{"role": "user", "content": "Hello"}]}
+    with endpoint.client.session(system=SYSTEM) as session:
+        session.invoke(QUESTIONS[0], temperature=0)
+        for numbers in ({"turn": 1}, {"turn": 3}, {"turn": 4, "rewind": 3}):
+            with pytest.raises(ClientError) as problem:
+                sent(endpoint, json.dumps({**ask, **numbers}).encode(), session.id)
+            error = json.loads(problem.value.response["OriginalMessage"])["error"]
+            assert (problem.value.response["OriginalStatusCode"], error["code"]) == (409, "session_conflict")
+            assert f"turn {numbers['turn']} " in error["message"]
+            assert "turn 2" in error["message"]
+        answer = sent(endpoint, json.dumps({**ask, "turn": 2}).encode(), session.id)
+        assert answer["session"]["turn"] == 2
+        again = sent(endpoint, json.dumps({**ask, "turn": 2, "rewind": 1}).encode(), session.id)
+        assert again["session"]["turn"] == 2
 
 
 def sent(endpoint: Endpoint, body: bytes, session: str) -> dict[str, Any]:
