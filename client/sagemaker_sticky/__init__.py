@@ -3,7 +3,10 @@
 from sagemaker_sticky_protocol import SessionInfo
 
 from ._client import StickyClient
-from ._errors import (
+from ._session import Session
+from ._stream import Stream
+from ._turn import Turn, Usage
+from .errors import (
     AccessDenied,
     ConnectionFailed,
     Draining,
@@ -24,9 +27,6 @@ from ._errors import (
     TooManySessions,
     Unavailable,
 )
-from ._session import Session
-from ._stream import Stream
-from ._turn import Turn, Usage
 
 __all__ = [
     "AccessDenied",

@@ -16,8 +16,8 @@ from sagemaker_sticky_protocol import is_session_id
 from ._calls import close_call
 from ._client import StickyClient
 from ._conversation import is_gone
-from ._errors import StickyError
 from ._session import Session
+from .errors import StickyError
 
 FIRST_WORDS = (
     "I am checking that this conversation is remembered from one turn to the next. "

@@ -15,9 +15,9 @@ from sagemaker_sticky_protocol import ErrorCode
 
 from ._calls import Call, Content, close_call
 from ._conversation import Conversation, is_gone
-from ._errors import AccessDenied, Draining, InvalidRequest, SessionBusy, StickyError, StreamInterrupted, Unavailable
 from ._steps import Steps
 from ._turn import Turn, read_turn
+from .errors import AccessDenied, Draining, InvalidRequest, SessionBusy, StickyError, StreamInterrupted, Unavailable
 
 ROLL_OVER_SECONDS = 30.0
 """A session with less time left than this is rolled over before its next turn."""

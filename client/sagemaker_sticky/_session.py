@@ -12,12 +12,12 @@ from sagemaker_sticky_protocol import ErrorCode
 
 from ._calls import Content
 from ._conversation import Conversation
-from ._errors import SessionBusy, StickyError
 from ._recovery import Recovery, closing, invoking, opening, saying
 from ._steps import run
 from ._stream import Stream, StreamState
 from ._transport import Transport
 from ._turn import Turn, Usage
+from .errors import SessionBusy, StickyError
 
 logger = logging.getLogger(__name__)
 

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, TypeVar
 
 from ._calls import Call, Content, turn_call
-from ._errors import StickyError
+from .errors import StickyError
 
 T = TypeVar("T")
 Steps = Generator[Call, Any, T]

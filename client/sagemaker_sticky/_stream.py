@@ -13,13 +13,13 @@ from botocore.eventstream import ParserError
 from sagemaker_sticky_protocol import SessionInfo
 
 from ._calls import Call
-from ._errors import StickyError, StreamInterrupted
 from ._mapping import LOWER_ERRORS
 from ._parsing import StreamReader
 from ._recovery import may_ask_again
 from ._steps import Steps, run
 from ._transport import StreamAnswer
 from ._turn import Turn, Usage
+from .errors import StickyError, StreamInterrupted
 
 Begin = Callable[..., Steps[StreamAnswer]]
 """Gives the steps that begin a stream; after a break, ``answer_prefix=`` is the text that came before it."""

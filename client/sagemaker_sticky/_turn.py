@@ -13,7 +13,7 @@ from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo, parse_time
 
-from ._errors import InvalidResponse
+from .errors import InvalidResponse
 
 
 @dataclass(frozen=True, slots=True)

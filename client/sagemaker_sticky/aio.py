@@ -23,7 +23,6 @@ from typing import TYPE_CHECKING, Any
 from ._calls import Call, Content, Message, turn_call
 from ._client import new_conversation
 from ._conversation import Conversation
-from ._errors import StickyError
 from ._recovery import ROLL_OVER_SECONDS, Recovery, closing, invoking, opening
 from ._session import SessionState
 from ._steps import arun, asking, once
@@ -31,6 +30,7 @@ from ._stream import BREAKS, Begin, StreamState
 from ._threads import MAX_CONCURRENCY, AsyncTransport
 from ._transport import make_transport
 from ._turn import Turn, read_turn
+from .errors import StickyError
 
 if TYPE_CHECKING:
     import boto3

@@ -18,10 +18,10 @@ from ._bench import Load, bench
 from ._chat import Chat
 from ._checks import CheckFailed
 from ._client import StickyClient
-from ._errors import NotConfigured, StickyError
 from ._mapping import mapped
 from ._reports import doctor, smoke
 from ._terminal import Terminal
+from .errors import NotConfigured, StickyError
 
 PASSED, FAILED, NOT_RUN = 0, 1, 2
 EXIT_STATUS = "Exit status: 0 all went well, 1 a check, a turn or the endpoint failed, 2 nothing was tried."

@@ -6,15 +6,15 @@ from pathlib import Path
 
 import pytest
 import sagemaker_sticky
-from sagemaker_sticky import InvalidRequest, StickyError, StreamInterrupted, _errors
+from sagemaker_sticky import InvalidRequest, StickyError, StreamInterrupted, errors
 
-ERRORS = [each for each in vars(_errors).values() if isinstance(each, type) and issubclass(each, StickyError)]
+ERRORS = [each for each in vars(errors).values() if isinstance(each, type) and issubclass(each, StickyError)]
 
 
 def test_the_tree_drawn_is_the_tree() -> None:
     drawn: dict[str, str | None] = {}
     path: list[str] = []
-    for indent, name in re.findall(r"^    ([│├└─ ]*)(\w+)  ", _errors.__doc__ or "", re.MULTILINE):
+    for indent, name in re.findall(r"^    ([│├└─ ]*)(\w+)  ", errors.__doc__ or "", re.MULTILINE):
         path[len(indent) // 4 :] = [name]
         drawn[name] = path[-2] if len(path) > 1 else None
 
@@ -41,10 +41,10 @@ def test_a_wrong_request_is_a_value_error() -> None:
 
 
 def test_an_error_without_code_is_named_after_its_class() -> None:
-    assert _errors.SessionClosed("why").code == "SessionClosed"
+    assert errors.SessionClosed("why").code == "SessionClosed"
 
 
 def test_the_readme_draws_the_same_tree() -> None:
-    drawing = [line[4:] for line in (_errors.__doc__ or "").splitlines() if "──" in line]
+    drawing = [line[4:] for line in (errors.__doc__ or "").splitlines() if "──" in line]
 
     assert "\n".join(drawing) in (Path(__file__).parents[2] / "client" / "README.md").read_text()
