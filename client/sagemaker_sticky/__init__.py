@@ -3,9 +3,9 @@
 from sagemaker_sticky_protocol import SessionInfo
 
 from ._client import StickyClient
+from ._core.answers import Turn, Usage
 from ._session import Session
 from ._stream import Stream
-from ._turn import Turn, Usage
 from .errors import (
     AccessDenied,
     ConnectionFailed,

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from ._client import StickyClient
+from ._core.answers import Usage
 from ._terminal import Terminal
-from ._turn import Usage
 
 CONTEXT = "You answer in one short sentence. " * 32
 """What every session starts with: about 250 tokens, so that a cache has something to hold."""

@@ -13,9 +13,9 @@ from typing import Any
 
 from sagemaker_sticky_protocol import is_session_id
 
-from ._calls import close_call
 from ._client import StickyClient
-from ._conversation import is_gone
+from ._core.calls import close_call
+from ._core.conversation import is_gone
 from ._session import Session
 from .errors import StickyError
 

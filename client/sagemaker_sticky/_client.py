@@ -7,14 +7,14 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ._calls import Content, Message, turn_call
-from ._conversation import Conversation
-from ._recovery import ROLL_OVER_SECONDS, Recovery
+from ._core.answers import Turn, read_turn
+from ._core.calls import Content, Message, turn_call
+from ._core.conversation import Conversation
+from ._core.steps import asking
+from ._core.turns import ROLL_OVER_SECONDS, Recovery
 from ._session import Session
-from ._steps import asking
 from ._stream import Stream
 from ._transport import make_transport
-from ._turn import Turn, read_turn
 
 if TYPE_CHECKING:
     import boto3

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ._checks import CheckResult, run_checks
 from ._client import StickyClient
+from ._core.error_mapping import LOWER_ERRORS
 from ._deployed import deployed_checks
 from ._doctor import endpoint_health, preflight, read_plan
-from ._mapping import LOWER_ERRORS
 from ._terminal import Terminal
 
 if TYPE_CHECKING:

@@ -10,13 +10,13 @@ from typing import Any
 
 from sagemaker_sticky_protocol import ErrorCode
 
-from ._calls import Content
-from ._conversation import Conversation
-from ._recovery import Recovery, closing, invoking, opening, saying
-from ._steps import run
+from ._core.answers import Turn, Usage
+from ._core.calls import Content
+from ._core.conversation import Conversation
+from ._core.steps import run
+from ._core.turns import Recovery, closing, invoking, opening, saying
 from ._stream import Stream, StreamState
 from ._transport import Transport
-from ._turn import Turn, Usage
 from .errors import SessionBusy, StickyError
 
 logger = logging.getLogger(__name__)

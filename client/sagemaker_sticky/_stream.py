@@ -12,13 +12,13 @@ from typing import Any
 from botocore.eventstream import ParserError
 from sagemaker_sticky_protocol import SessionInfo
 
-from ._calls import Call
-from ._mapping import LOWER_ERRORS
-from ._parsing import StreamReader
-from ._recovery import may_ask_again
-from ._steps import Steps, run
+from ._core.answers import Turn, Usage
+from ._core.calls import Call
+from ._core.error_mapping import LOWER_ERRORS
+from ._core.steps import Steps, run
+from ._core.stream_reader import StreamReader
+from ._core.turns import may_ask_again
 from ._transport import StreamAnswer
-from ._turn import Turn, Usage
 from .errors import StickyError, StreamInterrupted
 
 Begin = Callable[..., Steps[StreamAnswer]]

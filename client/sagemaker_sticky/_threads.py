@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from ._calls import Call
+from ._core.calls import Call
 from ._transport import Answer, StreamAnswer, Transport
 
 MAX_CONCURRENCY = 256

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import boto3
 from botocore.config import Config
 
-from ._calls import Call
-from ._mapping import mapped
-from ._turn import read_json
+from ._core.answers import read_json
+from ._core.calls import Call
+from ._core.error_mapping import mapped
 
 if TYPE_CHECKING:
     from botocore.client import BaseClient

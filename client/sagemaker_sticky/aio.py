@@ -20,16 +20,16 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ._calls import Call, Content, Message, turn_call
 from ._client import new_conversation
-from ._conversation import Conversation
-from ._recovery import ROLL_OVER_SECONDS, Recovery, closing, invoking, opening
+from ._core.answers import Turn, read_turn
+from ._core.calls import Call, Content, Message, turn_call
+from ._core.conversation import Conversation
+from ._core.steps import arun, asking, once
+from ._core.turns import ROLL_OVER_SECONDS, Recovery, closing, invoking, opening
 from ._session import SessionState
-from ._steps import arun, asking, once
 from ._stream import BREAKS, Begin, StreamState
 from ._threads import MAX_CONCURRENCY, AsyncTransport
 from ._transport import make_transport
-from ._turn import Turn, read_turn
 from .errors import StickyError
 
 if TYPE_CHECKING:

@@ -18,7 +18,7 @@ from ._bench import Load, bench
 from ._chat import Chat
 from ._checks import CheckFailed
 from ._client import StickyClient
-from ._mapping import mapped
+from ._core.error_mapping import mapped
 from ._reports import doctor, smoke
 from ._terminal import Terminal
 from .errors import NotConfigured, StickyError

@@ -13,8 +13,8 @@ from typing import Any
 import boto3
 from sagemaker_sticky_protocol import NEW_SESSION, RequestType
 
-from ._calls import Call
-from ._steps import once
+from ._core.calls import Call
+from ._core.steps import once
 from ._stream import Stream
 from ._transport import StreamAnswer, runtime_config
 

@@ -22,7 +22,7 @@
     ├── AccessDenied            no credentials, or they do not allow the call
     └── NotConfigured           boto3 could not make a client or a request: region, profile, settings
 
-``_mapping`` decides which of them a lower error becomes.
+``_core.error_mapping`` decides which of them a lower error becomes.
 """
 
 from __future__ import annotations

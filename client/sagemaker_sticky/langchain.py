@@ -28,8 +28,8 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field, model_validator
 
 from ._client import StickyClient
+from ._core.answers import Turn
 from ._session import Session
-from ._turn import Turn
 
 __all__ = ["ChatSticky"]
 

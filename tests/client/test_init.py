@@ -25,7 +25,7 @@ def test_an_import_takes_what_boto3_takes_and_no_more() -> None:
 def test_the_package_imports_nothing_but_boto3_and_the_protocol() -> None:
     allowed = {"boto3", "botocore", "urllib3", "sagemaker_sticky_protocol", "rich"} | set(sys.stdlib_module_names)
     found = set()
-    for path in set(PACKAGE.glob("*.py")) - {PACKAGE / "langchain.py"}:
+    for path in set(PACKAGE.rglob("*.py")) - {PACKAGE / "langchain.py"}:
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Import):
                 found |= {alias.name.partition(".")[0] for alias in node.names}

@@ -12,7 +12,7 @@ CLIENT = Path(__file__).parents[2] / "client"
 
 
 def test_it_holds_the_package_and_the_protocol_alone(wheel: Path) -> None:
-    sources = {path.relative_to(CLIENT).as_posix() for path in CLIENT.glob("sagemaker_sticky/*.py")}
+    sources = {path.relative_to(CLIENT).as_posix() for path in CLIENT.glob("sagemaker_sticky/**/*.py")}
 
     with zipfile.ZipFile(wheel) as archive:
         names = {name for name in archive.namelist() if ".dist-info/" not in name}

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from sagemaker_sticky import InvalidRequest, RequestTooLarge
-from sagemaker_sticky._calls import RESERVED, Call, close_call, open_call, turn_call
+from sagemaker_sticky._core.calls import RESERVED, Call, close_call, open_call, turn_call
 from sagemaker_sticky_protocol import MAX_BODY_BYTES, NEW_SESSION
 
 USER = {"role": "user", "content": "hello"}

@@ -11,7 +11,7 @@ import urllib3.exceptions
 from botocore.config import Config
 from botocore.parsers import ResponseParserError
 from sagemaker_sticky import StickyClient, StickyError
-from sagemaker_sticky._mapping import AWS_ERRORS, CONTAINER_ERRORS, error_from
+from sagemaker_sticky._core.error_mapping import AWS_ERRORS, CONTAINER_ERRORS, error_from
 from sagemaker_sticky_protocol import ErrorCode
 
 from tests.client.wire import REQUEST_ID, Reply, Wire, aws_error, container_error, generated, model_error, opened

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from sagemaker_sticky import StreamInterrupted, Usage
-from sagemaker_sticky._parsing import LineBuffer, StreamReader
+from sagemaker_sticky._core.stream_reader import LineBuffer, StreamReader
 
 from tests.client.test_stream import COMPLETION, GENERATION, TEXT, completion
 from tests.client.wire import generation_events, openai_usage, sse

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sagemaker_sticky import InvalidRequest, SessionClosed, Turn, Usage
-from sagemaker_sticky._conversation import Conversation
+from sagemaker_sticky._core.conversation import Conversation
 from sagemaker_sticky_protocol import SessionInfo, format_time
 
 from tests.client.wire import (

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Generator, Mapping
 from typing import Any, TypeVar
 
-from ._calls import Call, Content, turn_call
-from .errors import StickyError
+from ..errors import StickyError
+from .calls import Call, Content, turn_call
 
 T = TypeVar("T")
 Steps = Generator[Call, Any, T]

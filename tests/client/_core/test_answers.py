@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from sagemaker_sticky import InvalidResponse, Usage
-from sagemaker_sticky._turn import read_expiry, read_json, read_turn
+from sagemaker_sticky._core.answers import read_expiry, read_json, read_turn
 
 from tests.client.wire import meta_info, openai_usage, session
 

@@ -17,7 +17,7 @@ import urllib3.exceptions
 from botocore.parsers import ResponseParserError
 from sagemaker_sticky_protocol import NEW_SESSION, ErrorCode
 
-from .errors import (
+from ..errors import (
     AccessDenied,
     ConnectionFailed,
     Draining,

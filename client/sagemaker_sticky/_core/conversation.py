@@ -17,9 +17,9 @@ from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo, is_session_id, parse_new_session
 
-from ._calls import Call, Content, Message, checked_session_id, close_call, invalid, open_call, turn_call
-from ._turn import Turn, Usage, read_expiry, read_session
-from .errors import InvalidResponse, SessionClosed, SessionLost, StickyError
+from ..errors import InvalidResponse, SessionClosed, SessionLost, StickyError
+from .answers import Turn, Usage, read_expiry, read_session
+from .calls import Call, Content, Message, checked_session_id, close_call, invalid, open_call, turn_call
 
 logger = logging.getLogger(__name__)
 

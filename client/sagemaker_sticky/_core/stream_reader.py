@@ -13,9 +13,9 @@ from typing import Any, NoReturn
 
 from sagemaker_sticky_protocol import SSE_DONE, SessionInfo
 
-from ._mapping import error_of_container, stream_error_from
-from ._turn import Turn, Usage, read_meta_info, read_openai_usage, read_session
-from .errors import InvalidResponse, StreamInterrupted
+from ..errors import InvalidResponse, StreamInterrupted
+from .answers import Turn, Usage, read_meta_info, read_openai_usage, read_session
+from .error_mapping import error_of_container, stream_error_from
 
 _DONE = SSE_DONE.encode()
 # json.loads looks for an encoding and for spaces first: half of its time.

@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 
 from sagemaker_sticky_protocol import ErrorCode
 
-from ._calls import Call, Content, close_call
-from ._conversation import Conversation, is_gone
-from ._steps import Steps
-from ._turn import Turn, read_turn
-from .errors import AccessDenied, Draining, InvalidRequest, SessionBusy, StickyError, StreamInterrupted, Unavailable
+from ..errors import AccessDenied, Draining, InvalidRequest, SessionBusy, StickyError, StreamInterrupted, Unavailable
+from .answers import Turn, read_turn
+from .calls import Call, Content, close_call
+from .conversation import Conversation, is_gone
+from .steps import Steps
 
 ROLL_OVER_SECONDS = 30.0
 """A session with less time left than this is rolled over before its next turn."""

@@ -13,7 +13,7 @@ from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo, parse_time
 
-from .errors import InvalidResponse
+from ..errors import InvalidResponse
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from sagemaker_sticky_protocol import (
     is_session_id,
 )
 
-from .errors import InvalidRequest, RequestTooLarge
+from ..errors import InvalidRequest, RequestTooLarge
 
 Message = Mapping[str, Any]
 """An OpenAI chat message: ``{"role": ..., "content": ...}``."""
