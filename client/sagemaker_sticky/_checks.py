@@ -15,7 +15,7 @@ from sagemaker_sticky_protocol import is_session_id
 
 from ._client import StickyClient
 from ._core.calls import close_call
-from ._core.conversation import is_gone
+from ._core.recovery import is_gone
 from ._session import Session
 from .errors import StickyError
 

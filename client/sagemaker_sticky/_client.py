@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 from ._core.answers import Turn, read_turn
 from ._core.calls import Content, Message, turn_call
-from ._core.conversation import Conversation
+from ._core.conversation import Conversation, new_conversation
+from ._core.recovery import ROLL_OVER_SECONDS, Recovery
 from ._core.steps import asking
-from ._core.turns import ROLL_OVER_SECONDS, Recovery
 from ._session import Session
 from ._stream import Stream
 from ._transport import make_transport
@@ -144,11 +144,3 @@ class StickyClient:
     ) -> None:
         """Close it."""
         self.close()
-
-
-def new_conversation(
-    *, session_id: str | None, messages: Sequence[Message] | None, system: str | None, ttl: float | None
-) -> Conversation:
-    """The conversation of a session to be opened; the arguments are those of :meth:`StickyClient.session`."""
-    first = [] if system is None else [{"role": "system", "content": system}]
-    return Conversation(proposed_id=session_id, messages=[*first, *(messages or ())], ttl_seconds=ttl)

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import boto3
 from botocore.config import Config
 
-from ._core.answers import read_json
+from ._core.answers import Answer, StreamAnswer
 from ._core.calls import Call
 from ._core.error_mapping import mapped
 
@@ -71,32 +71,6 @@ def make_transport(
         runtime = make_runtime(boto3_session=boto3_session, region_name=region_name, config=config)
     given = {name: value for name, value in target.items() if value is not None}
     return Transport(runtime, endpoint_name, given, owned=owned)
-
-
-class Answer(NamedTuple):
-    """A whole answer of InvokeEndpoint."""
-
-    body: bytes
-    new_session: str | None = None
-    """``ID; Expires=...`` after an open."""
-    closed_session: str | None = None
-    """The id after a close."""
-
-    def json(self) -> dict[str, Any]:
-        """The body, which is a JSON object.
-
-        Raises:
-            InvalidResponse: it is not.
-        """
-        return read_json(self.body)
-
-
-class StreamAnswer(NamedTuple):
-    """A begun answer of InvokeEndpointWithResponseStream."""
-
-    events: Any
-    """botocore's EventStream."""
-    request_id: str | None
 
 
 class Transport:

@@ -20,14 +20,15 @@ from functools import partial
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from ._client import new_conversation
 from ._core.answers import Turn, read_turn
 from ._core.calls import Call, Content, Message, turn_call
-from ._core.conversation import Conversation
+from ._core.conversation import Conversation, new_conversation
+from ._core.error_mapping import STREAM_BREAKS
+from ._core.recovery import ROLL_OVER_SECONDS, Recovery
+from ._core.session_state import SessionState
 from ._core.steps import arun, asking, once
-from ._core.turns import ROLL_OVER_SECONDS, Recovery, closing, invoking, opening
-from ._session import SessionState
-from ._stream import BREAKS, Begin, StreamState
+from ._core.stream_state import Begin, StreamState
+from ._core.turns import closing, invoking, opening
 from ._threads import MAX_CONCURRENCY, AsyncTransport
 from ._transport import make_transport
 from .errors import StickyError
@@ -182,7 +183,7 @@ class AsyncStream(StreamState):
                     for piece in self._reader.end():
                         yield piece
                     self._events = None
-                except BREAKS as error:
+                except STREAM_BREAKS as error:
                     self._events = await arun(self._going_on(error), self._perform)
                 finally:
                     events.close()

@@ -13,10 +13,11 @@ from typing import Any
 import boto3
 from sagemaker_sticky_protocol import NEW_SESSION, RequestType
 
+from ._core.answers import StreamAnswer
 from ._core.calls import Call
 from ._core.steps import once
 from ._stream import Stream
-from ._transport import StreamAnswer, runtime_config
+from ._transport import runtime_config
 
 __all__ = ["DEFAULT_SAMPLING_PARAMS", "StatefulSMEDPBuilder"]
 

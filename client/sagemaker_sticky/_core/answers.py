@@ -1,6 +1,6 @@
-"""What a turn answers, read from either shape of body: SGLang's ``generation`` or an OpenAI ``chat.completion``.
+"""What comes back: an answer, and the turn in it, in either shape of body.
 
-Pure: no I/O, so that a stream and a plain answer, and any client to come, read the same way.
+The shapes are SGLang's ``generation`` and an OpenAI ``chat.completion``; a stream and a plain answer read the same way.
 """
 
 from __future__ import annotations
@@ -9,11 +9,37 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timezone
-from typing import Any
+from typing import Any, NamedTuple
 
 from sagemaker_sticky_protocol import SessionInfo, parse_time
 
 from ..errors import InvalidResponse
+
+
+class Answer(NamedTuple):
+    """A whole answer of InvokeEndpoint."""
+
+    body: bytes
+    new_session: str | None = None
+    """``ID; Expires=...`` after an open."""
+    closed_session: str | None = None
+    """The id after a close."""
+
+    def json(self) -> dict[str, Any]:
+        """The body, which is a JSON object.
+
+        Raises:
+            InvalidResponse: it is not.
+        """
+        return read_json(self.body)
+
+
+class StreamAnswer(NamedTuple):
+    """A begun answer of InvokeEndpointWithResponseStream."""
+
+    events: Any
+    """botocore's EventStream."""
+    request_id: str | None
 
 
 @dataclass(frozen=True, slots=True)

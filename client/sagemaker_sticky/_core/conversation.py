@@ -17,7 +17,7 @@ from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo, is_session_id, parse_new_session
 
-from ..errors import InvalidResponse, SessionClosed, SessionLost, StickyError
+from ..errors import InvalidResponse, SessionClosed
 from .answers import Turn, Usage, read_expiry, read_session
 from .calls import Call, Content, Message, checked_session_id, close_call, invalid, open_call, turn_call
 
@@ -218,14 +218,14 @@ class Conversation:
         self._life_seconds = self.expires_at.timestamp() - self._clock() if self.expires_at else 0.0
 
 
+def new_conversation(
+    *, session_id: str | None, messages: Sequence[Message] | None, system: str | None, ttl: float | None
+) -> Conversation:
+    """The conversation of a session to be opened; the arguments are those of :meth:`StickyClient.session`."""
+    first = [] if system is None else [{"role": "system", "content": system}]
+    return Conversation(proposed_id=session_id, messages=[*first, *(messages or ())], ttl_seconds=ttl)
+
+
 def _copied(message: Message) -> dict[str, Any]:
     """A message that no caller can change; most hold strings alone."""
     return {name: value if isinstance(value, str) else deepcopy(value) for name, value in message.items()}
-
-
-def is_gone(error: StickyError) -> bool:
-    """Whether an error says that the endpoint has no such session.
-
-    SageMaker's router answers 400 for a session that it does not know; its words for that are not documented.
-    """
-    return isinstance(error, SessionLost) or error.code == "ValidationError"

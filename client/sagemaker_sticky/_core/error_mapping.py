@@ -14,6 +14,7 @@ from typing import Any
 
 import botocore.exceptions as boto
 import urllib3.exceptions
+from botocore.eventstream import ParserError
 from botocore.parsers import ResponseParserError
 from sagemaker_sticky_protocol import NEW_SESSION, ErrorCode
 
@@ -87,6 +88,8 @@ _NO_CONNECTION = (
 )
 LOWER_ERRORS = (boto.ClientError, boto.BotoCoreError, ResponseParserError, urllib3.exceptions.HTTPError)
 """What a call through boto3 may raise; :func:`error_from` takes any of them."""
+STREAM_BREAKS = (*LOWER_ERRORS, ParserError, OSError, StreamInterrupted)
+"""What reading a stream may raise; ParserError is a frame with a wrong checksum."""
 
 
 @contextmanager

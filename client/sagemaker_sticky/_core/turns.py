@@ -1,45 +1,25 @@
-"""How a session outlives its sessions: what is sent, in which order, when the endpoint has lost one.
+"""What is sent, in which order: the steps of opening a session, of a turn in it, and of closing it.
 
-A turn whose session is unknown, expired or closed, whose instance is gone or going, or which the router refuses with
-400, is said again, once, in a new session that was given the transcript. Nothing else is repeated: a turn that may have
-been answered is not asked again, but the next one tells the endpoint how many turns count.
+:mod:`.recovery` decides when a turn is said again in another session.
 """
 
 from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
-from sagemaker_sticky_protocol import ErrorCode
-
-from ..errors import AccessDenied, Draining, InvalidRequest, SessionBusy, StickyError, StreamInterrupted, Unavailable
+from ..errors import Draining, StickyError
 from .answers import Turn, read_turn
 from .calls import Call, Content, close_call
-from .conversation import Conversation, is_gone
+from .conversation import Conversation
+from .recovery import REFUSALS, Recovery, is_lost
 from .steps import Steps
 
-ROLL_OVER_SECONDS = 30.0
-"""A session with less time left than this is rolled over before its next turn."""
 OPEN_ATTEMPTS = 3
 """How often a draining instance may refuse an open, which changes nothing there, before that is the answer."""
-_REFUSED = (InvalidRequest, SessionBusy, Unavailable, AccessDenied)
-"""What says for certain that a turn did not happen."""
-_LASTING_BREAKS = {code.value for code in ErrorCode} - {
-    ErrorCode.SESSION_NOT_FOUND.value,
-    ErrorCode.SESSION_EXPIRED.value,
-    ErrorCode.DRAINING.value,
-} | {"ModelInvocationTimeExceeded", "InvalidResponse"}
-"""Codes of a broken stream that asking again would meet again."""
 
 logger = logging.getLogger(__name__)
-
-
-class Recovery(NamedTuple):
-    """Whether a session recovers, and how early it leaves a session that will expire."""
-
-    enabled: bool = True
-    roll_over_seconds: float = ROLL_OVER_SECONDS
 
 
 def opening(conversation: Conversation) -> Steps[None]:
@@ -79,7 +59,7 @@ def saying(
     try:
         return (yield from _sent(conversation, call))
     except StickyError as error:
-        if not (recovery.enabled and conversation.complete and _is_lost(error)):
+        if not (recovery.enabled and conversation.complete and is_lost(error)):
             raise
         logger.info("session %s is lost (%s), opening another", conversation.id, error.code)
     yield from _reopening(conversation)
@@ -93,13 +73,8 @@ def closing(conversation: Conversation) -> Steps[None]:
     try:
         yield conversation.close()
     except StickyError as error:
-        if not _is_lost(error):
+        if not is_lost(error):
             raise
-
-
-def may_ask_again(error: StreamInterrupted) -> bool:
-    """Whether a broken stream may do better when it is asked for again: it is the way there that broke."""
-    return error.code not in _LASTING_BREAKS
 
 
 def _sent(conversation: Conversation, call: Call) -> Steps[Any]:
@@ -107,7 +82,7 @@ def _sent(conversation: Conversation, call: Call) -> Steps[Any]:
     before, conversation.in_doubt = conversation.in_doubt, True
     try:
         return (yield call)
-    except _REFUSED:
+    except REFUSALS:
         conversation.in_doubt = before
         raise
 
@@ -142,7 +117,3 @@ def _past_draining(call: Call) -> Steps[Any]:
         except Draining:
             continue
     return (yield call)
-
-
-def _is_lost(error: StickyError) -> bool:
-    return is_gone(error) or isinstance(error, Draining)
