@@ -2,10 +2,8 @@
 
 from sagemaker_sticky_protocol import SessionInfo
 
-from ._client import StickyClient
 from ._core.answers import Turn, Usage
-from ._session import Session
-from ._stream import Stream
+from .client import StickyClient
 from .errors import (
     AccessDenied,
     ConnectionFailed,
@@ -27,6 +25,8 @@ from .errors import (
     TooManySessions,
     Unavailable,
 )
+from .session import Session
+from .stream import Stream
 
 __all__ = [
     "AccessDenied",

@@ -9,9 +9,9 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ._client import StickyClient
 from ._core.answers import Usage
 from ._terminal import Terminal
+from .client import StickyClient
 
 CONTEXT = "You answer in one short sentence. " * 32
 """What every session starts with: about 250 tokens, so that a cache has something to hold."""

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from typing import Any
 
-from ._session import Session
 from ._terminal import Terminal
 from .errors import InvalidRequest, StickyError
+from .session import Session
 
 HELP = (
     "/rewind [K]  forget the last turn, or all after the first K\n"

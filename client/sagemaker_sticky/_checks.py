@@ -13,11 +13,11 @@ from typing import Any
 
 from sagemaker_sticky_protocol import is_session_id
 
-from ._client import StickyClient
 from ._core.calls import close_call
 from ._core.recovery import is_gone
-from ._session import Session
+from .client import StickyClient
 from .errors import StickyError
+from .session import Session
 
 FIRST_WORDS = (
     "I am checking that this conversation is remembered from one turn to the next. "

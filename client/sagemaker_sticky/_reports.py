@@ -8,11 +8,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from ._checks import CheckResult, run_checks
-from ._client import StickyClient
 from ._core.error_mapping import LOWER_ERRORS
 from ._deployed import deployed_checks
 from ._doctor import endpoint_health, preflight, read_plan
 from ._terminal import Terminal
+from .client import StickyClient
 
 if TYPE_CHECKING:
     import boto3

@@ -17,10 +17,10 @@ import boto3
 from ._bench import Load, bench
 from ._chat import Chat
 from ._checks import CheckFailed
-from ._client import StickyClient
 from ._core.error_mapping import mapped
 from ._reports import doctor, smoke
 from ._terminal import Terminal
+from .client import StickyClient
 from .errors import NotConfigured, StickyError
 
 PASSED, FAILED, NOT_RUN = 0, 1, 2

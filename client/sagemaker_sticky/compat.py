@@ -16,8 +16,8 @@ from sagemaker_sticky_protocol import NEW_SESSION, RequestType
 from ._core.answers import StreamAnswer
 from ._core.calls import Call
 from ._core.steps import once
-from ._stream import Stream
 from ._transport import runtime_config
+from .stream import Stream
 
 __all__ = ["DEFAULT_SAMPLING_PARAMS", "StatefulSMEDPBuilder"]
 

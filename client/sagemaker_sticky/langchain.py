@@ -27,9 +27,9 @@ from langchain_core.tools import BaseTool
 from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import ConfigDict, Field, model_validator
 
-from ._client import StickyClient
 from ._core.answers import Turn
-from ._session import Session
+from .client import StickyClient
+from .session import Session
 
 __all__ = ["ChatSticky"]
 

@@ -8,7 +8,7 @@ import pytest
 from sagemaker_sticky import InvalidRequest, SessionClosed, StickyClient
 from sagemaker_sticky._core.conversation import Conversation
 from sagemaker_sticky._core.recovery import Recovery
-from sagemaker_sticky._session import Session
+from sagemaker_sticky.session import Session
 from sagemaker_sticky_protocol import ErrorCode, format_time
 
 from tests.client.wire import (

@@ -12,9 +12,9 @@ from ._core.calls import Content, Message, turn_call
 from ._core.conversation import Conversation, new_conversation
 from ._core.recovery import ROLL_OVER_SECONDS, Recovery
 from ._core.steps import asking
-from ._session import Session
-from ._stream import Stream
 from ._transport import make_transport
+from .session import Session
+from .stream import Stream
 
 if TYPE_CHECKING:
     import boto3

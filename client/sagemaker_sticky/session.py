@@ -13,9 +13,9 @@ from ._core.recovery import Recovery
 from ._core.session_state import SessionState
 from ._core.steps import run
 from ._core.turns import closing, invoking, opening
-from ._stream import Stream
 from ._transport import Transport
 from .errors import StickyError
+from .stream import Stream
 
 logger = logging.getLogger(__name__)
 

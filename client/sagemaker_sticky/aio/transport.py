@@ -14,9 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import Any
 
-from ._core.answers import Answer, StreamAnswer
-from ._core.calls import Call
-from ._transport import Transport
+from .._core.answers import Answer, StreamAnswer
+from .._core.calls import Call
+from .._transport import Transport
 
 MAX_CONCURRENCY = 256
 """Calls and streams that may be under way at once; more wait."""
