@@ -54,3 +54,13 @@ class House:
             return answer(whole)
         whole["generation"]["text"] = ""
         return streamed(sse([*events, whole]))
+
+
+def control_plane(house: House, **described: Any) -> Callable[[Request], Reply]:
+    """The house, and a control plane that describes its endpoint."""
+    endpoint = {"EndpointName": "house", "EndpointConfigName": "config-1", "EndpointStatus": "InService", **described}
+
+    def handle(request: Request) -> Reply:
+        return answer(endpoint) if request.path == "/" else house(request)
+
+    return handle

@@ -20,6 +20,7 @@ def test_an_import_takes_what_boto3_takes_and_no_more() -> None:
     loaded = subprocess.run([sys.executable, "-c", probe], check=True, capture_output=True, text=True).stdout.split()
 
     assert not {"asyncio", "rich", "langchain_core", "argparse", "sagemaker_sticky.aio"} & set(loaded)
+    assert not [name for name in loaded if name.split(".")[:2] == ["sagemaker_sticky", "cli"]]
 
 
 def test_the_package_imports_nothing_but_boto3_and_the_protocol() -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 from sagemaker_sticky import StickyClient
-from sagemaker_sticky._checks import CHECKS, Check
+from sagemaker_sticky.cli.contract import CHECKS, Check
 
 
 @pytest.mark.parametrize("check", CHECKS, ids=lambda check: check.__name__)

@@ -1,7 +1,7 @@
 from dataclasses import fields
 
 import pytest
-from sagemaker_sticky._doctor import Plan
+from sagemaker_sticky.cli.preflight import Plan
 
 from container.config import ContainerConfig
 from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig

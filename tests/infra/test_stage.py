@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 from aws_cdk import App
-from sagemaker_sticky._doctor import read_plan
+from sagemaker_sticky.cli.preflight import read_plan
 
 from app import build_app
 from infra.config import InfraConfig

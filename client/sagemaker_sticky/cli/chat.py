@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import argparse
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import asdict
+from functools import partial
 from typing import Any
 
-from ._terminal import Terminal
-from .errors import InvalidRequest, StickyError
-from .session import Session
+from ..errors import InvalidRequest, StickyError
+from ..session import Session
+from .command import FAILED, PASSED, Commands, add_command, count, make_client
+from .terminal import Terminal
 
 HELP = (
     "/rewind [K]  forget the last turn, or all after the first K\n"
@@ -17,6 +22,18 @@ HELP = (
     "/new         begin a new session\n"
     "/quit        end"
 )
+
+
+def add(commands: Commands) -> None:
+    """Add it to the command."""
+    what = "talk: streaming, /rewind, /usage, /new, /quit; reads lines where there is no terminal"
+    parser = add_command(commands, "chat", _run, what)
+    parser.add_argument("--system", metavar="TEXT", help="a system message")
+    parser.add_argument("--ttl", type=float, metavar="SECONDS", help="life of a session (default: the container's)")
+    parser.add_argument("--max-new-tokens", type=count, metavar="N", help="longest answer (default: the engine's)")
+    parser.add_argument(
+        "--temperature", type=float, metavar="X", help="0 says the same each time (default: the engine's)"
+    )
 
 
 class Chat:
@@ -147,3 +164,24 @@ class Chat:
         self.failed += 1
         self._terminal.say(f"{type(error).__name__}: {error}", "bold red")
         self._terminal.record({"event": "error", "code": error.code, "message": str(error)})
+
+
+def _run(options: argparse.Namespace, terminal: Terminal) -> int:
+    given = {"max_new_tokens": options.max_new_tokens, "temperature": options.temperature}
+    parameters = {name: value for name, value in given.items() if value is not None}
+    typed = sys.stdin.isatty()
+    with make_client(options) as client:
+        session = partial(client.session, system=options.system, ttl=options.ttl)
+        chat = Chat(lambda: session().open(), terminal, parameters=parameters)
+        with suppress(KeyboardInterrupt):
+            chat.run(_typed() if typed else sys.stdin)
+    return FAILED if chat.failed and not typed else PASSED
+
+
+def _typed() -> Iterator[str]:
+    """What a person types, until the end of input."""
+    with suppress(ImportError):
+        import readline  # noqa: F401 - arrow keys and history for input()
+    with suppress(EOFError):
+        while True:
+            yield input("> ")

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 from sagemaker_sticky import StickyClient
-from sagemaker_sticky._checks import (
+from sagemaker_sticky.cli.checks import CheckFailed
+from sagemaker_sticky.cli.contract import (
     CHECKS,
     Check,
-    CheckFailed,
     run_check,
     run_checks,
     session_closes,
@@ -18,12 +18,6 @@ from sagemaker_sticky._checks import (
 
 from tests.client.house import House
 from tests.client.wire import Wire, aws_error
-
-
-@pytest.fixture
-def house(wire: Wire) -> House:
-    wire.handle = House()
-    return wire.handle
 
 
 @pytest.mark.parametrize("check", CHECKS)

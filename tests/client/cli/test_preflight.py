@@ -1,56 +1,31 @@
-"""The doctor against moto's account, and against stubs of what moto has not."""
+"""What would stop a deployment, in moto's account and in stubs of what moto has not."""
+
+from __future__ import annotations
 
 import json
-import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import boto3
 import pytest
 from botocore.exceptions import NoCredentialsError
-from botocore.stub import Stubber
-from moto import mock_aws
-from sagemaker_sticky import _doctor
-from sagemaker_sticky._checks import CheckFailed
-from sagemaker_sticky._deployed import control_plane_check
-from sagemaker_sticky._doctor import Plan, endpoint_health, preflight, read_plan
+from sagemaker_sticky.cli import preflight
+from sagemaker_sticky.cli.checks import CheckFailed, control_plane_check
+from sagemaker_sticky.cli.preflight import Plan, read_plan
 
-ACCOUNT = "123456789012"
-ROOT = Path(__file__).resolve().parents[2]
+from .account import ACCOUNT, Stubbed
 
-
-@pytest.fixture
-def session(monkeypatch: pytest.MonkeyPatch) -> Iterator[boto3.Session]:
-    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
-        monkeypatch.setenv(name, "x")
-    with mock_aws():
-        yield boto3.Session(region_name="us-east-1")
-
-
-class Stubbed:
-    """A boto3 session whose client of one service gives what it is told."""
-
-    region_name = "us-east-1"
-
-    def __init__(self, operation: str, answer: dict[str, Any], service: str) -> None:
-        self._client = boto3.client(service, "us-east-1", aws_access_key_id="x", aws_secret_access_key="x")
-        self._stub = Stubber(self._client)
-        self._stub.add_response(operation, answer)
-        self._stub.activate()
-
-    def client(self, service: str) -> Any:
-        return self._client
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def quota(value: float, plan: Plan) -> str:
     name = f"{plan.instance_type} for endpoint usage"
     answer = {"Quotas": [{"QuotaName": name, "QuotaCode": "L-1", "Value": value}]}
-    return _doctor.quota_suffices(Stubbed("list_service_quotas", answer, "service-quotas"), plan)
+    return preflight.quota_suffices(Stubbed("list_service_quotas", answer, "service-quotas"), plan)
 
 
 def result(session: boto3.Session, name: str, **settings: Any) -> tuple[bool, str]:
-    check = getattr(_doctor, name)
+    check = getattr(preflight, name)
     found = control_plane_check(name, lambda: check(session, Plan(**settings)))
     return found.passed, found.detail
 
@@ -62,7 +37,7 @@ def test_without_credentials_every_question_to_aws_is_a_failed_check():
         def client(self, service: str) -> Any:
             raise NoCredentialsError
 
-    results = {each.name: each.passed for each in preflight(Nobody(), Plan())}
+    results = {each.name: each.passed for each in preflight.preflight(Nobody(), Plan())}
     assert results == {
         "credentials": False,
         "bootstrapped": False,
@@ -94,9 +69,9 @@ def test_credentials_and_region_are_named(session):
 def test_an_account_that_was_not_bootstrapped_is_told_how(session):
     assert result(session, "bootstrapped") == (False, "this account and region are not bootstrapped: cdk bootstrap")
     ssm = session.client("ssm")
-    ssm.put_parameter(Name=_doctor.BOOTSTRAP_PARAMETER, Value="5", Type="String")
+    ssm.put_parameter(Name=preflight.BOOTSTRAP_PARAMETER, Value="5", Type="String")
     assert not result(session, "bootstrapped")[0]
-    ssm.put_parameter(Name=_doctor.BOOTSTRAP_PARAMETER, Value="30", Type="String", Overwrite=True)
+    ssm.put_parameter(Name=preflight.BOOTSTRAP_PARAMETER, Value="30", Type="String", Overwrite=True)
     assert result(session, "bootstrapped") == (True, "bootstrap version 30")
 
 
@@ -125,7 +100,7 @@ def test_a_rolling_update_needs_a_part_more():
 def test_a_type_without_a_quota_is_not_offered():
     account = Stubbed("list_service_quotas", {"Quotas": []}, "service-quotas")
     with pytest.raises(CheckFailed, match="is the type offered in us-east-1"):
-        _doctor.quota_suffices(account, Plan())
+        preflight.quota_suffices(account, Plan())
 
 
 def test_a_ready_image_must_be_in_its_repository(session):
@@ -159,36 +134,3 @@ def test_the_secret_of_a_gated_model_must_exist(session):
     assert not result(session, "token_is_there", hf_token_secret_arn=arn)[0]
     made = session.client("secretsmanager").create_secret(Name="hub", SecretString="x")["ARN"]
     assert result(session, "token_is_there", hf_token_secret_arn=made) == (True, made)
-
-
-def test_a_failed_endpoint_is_shown_with_its_reason():
-    answer = {
-        "EndpointName": "house",
-        "EndpointArn": f"arn:aws:sagemaker:us-east-1:{ACCOUNT}:endpoint/house",
-        "EndpointConfigName": "config-1",
-        "EndpointStatus": "Failed",
-        "FailureReason": "The primary container did not pass the ping health check.",
-        "CreationTime": 0,
-        "LastModifiedTime": 0,
-    }
-    with pytest.raises(CheckFailed, match=r"^house is Failed: The primary container did not pass the ping"):
-        _doctor._status(Stubbed("describe_endpoint", answer, "sagemaker"), "house")
-
-
-def test_the_last_lines_are_those_of_the_instance_that_wrote_last(session):
-    logs = session.client("logs")
-    group = _doctor.LOG_GROUP.format("house")
-    assert _doctor.log_tail(session, "house") == []
-    logs.create_log_group(logGroupName=group)
-    assert _doctor.log_tail(session, "house") == []
-    for stream, when in (("AllTraffic/i-old", 1), ("AllTraffic/i-new", 2)):
-        logs.create_log_stream(logGroupName=group, logStreamName=stream)
-        now = int(time.time() * 1000)
-        events = [{"timestamp": now + when * 1000 + n, "message": f"{stream} line {n}"} for n in range(30)]
-        logs.put_log_events(logGroupName=group, logStreamName=stream, logEvents=events)
-    assert _doctor.log_tail(session, "house", lines=2) == ["AllTraffic/i-new line 28", "AllTraffic/i-new line 29"]
-
-
-def test_an_endpoint_that_is_not_there_yet_is_no_problem(session):
-    found, lines = endpoint_health(session, "house")
-    assert (found.passed, found.detail, lines) == (True, "house is not there yet", [])

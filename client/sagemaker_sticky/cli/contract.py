@@ -7,17 +7,16 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import asdict, dataclass
 from datetime import datetime, timezone
-from typing import Any
 
 from sagemaker_sticky_protocol import is_session_id
 
-from ._core.calls import close_call
-from ._core.recovery import is_gone
-from .client import StickyClient
-from .errors import StickyError
-from .session import Session
+from .._core.calls import close_call
+from .._core.recovery import is_gone
+from ..client import StickyClient
+from ..errors import StickyError
+from ..session import Session
+from .checks import CheckFailed, CheckResult
 
 FIRST_WORDS = (
     "I am checking that this conversation is remembered from one turn to the next. "
@@ -28,26 +27,7 @@ MAX_NEW_TOKENS = 32
 """Enough to see an answer; a check judges how a turn is served, not what the model says."""
 
 
-class CheckFailed(Exception):
-    """The endpoint answered, but not as it must."""
-
-
 Check = Callable[[StickyClient], str]
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """What came of one check."""
-
-    name: str
-    passed: bool
-    detail: str
-    """What was seen, or what was wrong."""
-    seconds: float
-
-    def to_dict(self) -> dict[str, Any]:
-        """For a JSON report."""
-        return asdict(self)
 
 
 def session_opens(client: StickyClient) -> str:

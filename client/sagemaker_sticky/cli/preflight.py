@@ -1,13 +1,10 @@
-"""``sticky doctor``: what would stop a deployment, before it is begun, and why an endpoint failed, after it did.
-
-It reads what ``cdk deploy`` would read, cdk.json and ``stages/NAME.json``, and asks AWS; it changes nothing.
-"""
+"""What would stop a deployment: its plan, from cdk.json and ``stages/NAME.json``, and what AWS says of each part."""
 
 from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from pathlib import Path
@@ -15,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from botocore.exceptions import ClientError
 
-from ._checks import CheckFailed, CheckResult
-from ._deployed import control_plane_check
+from .checks import CheckFailed, CheckResult, control_plane_check
 
 if TYPE_CHECKING:
     import boto3
@@ -24,8 +20,6 @@ if TYPE_CHECKING:
 BOOTSTRAP_PARAMETER = "/cdk-bootstrap/hnb659fds/version"
 BOOTSTRAP_VERSION = 6
 """Oldest bootstrap stack that the CDK deploys through."""
-LOG_GROUP = "/aws/sagemaker/Endpoints/{}"
-LOG_LINES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +80,7 @@ def credentials(session: boto3.session.Session, plan: Plan) -> str:
 def bootstrapped(session: boto3.session.Session, plan: Plan) -> str:
     """The CDK can deploy to this account and region."""
     try:
-        version = int(_client(session, "ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
+        version = int(session.client("ssm").get_parameter(Name=BOOTSTRAP_PARAMETER)["Parameter"]["Value"])
     except ClientError as error:
         if error.response["Error"]["Code"] != "ParameterNotFound":
             raise
@@ -99,7 +93,7 @@ def bootstrapped(session: boto3.session.Session, plan: Plan) -> str:
 def quota_suffices(session: boto3.session.Session, plan: Plan) -> str:
     """The account may run the fleet, and the second one beside it while it is updated."""
     name = f"{plan.instance_type} for endpoint usage"
-    pages = _client(session, "service-quotas").get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")
+    pages = session.client("service-quotas").get_paginator("list_service_quotas").paginate(ServiceCode="sagemaker")
     found = next((each for page in pages for each in page["Quotas"] if each["QuotaName"] == name), None)
     if found is None:
         raise CheckFailed(f"there is no quota {name!r}: is the type offered in {session.region_name}?")
@@ -135,7 +129,7 @@ def model_is_readable(session: boto3.session.Session, plan: Plan) -> str:
     if not plan.model.startswith("s3://"):
         return f"each instance downloads {plan.model} from the hub"
     bucket, _, prefix = plan.model.removeprefix("s3://").partition("/")
-    listed = _client(session, "s3").list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1000)
+    listed = session.client("s3").list_objects_v2(Bucket=bucket, Prefix=prefix, MaxKeys=1000)
     names = {each["Key"].removeprefix(prefix): each["Size"] for each in listed.get("Contents", [])}
     if "config.json" not in names:
         raise CheckFailed(f"{plan.model} holds no config.json: the model's files should lie there, uncompressed")
@@ -146,44 +140,5 @@ def token_is_there(session: boto3.session.Session, plan: Plan) -> str:
     """The secret with the hub token exists; its value is not read."""
     if not plan.hf_token_secret_arn:
         return "no token is asked for"
-    _client(session, "secretsmanager").describe_secret(SecretId=plan.hf_token_secret_arn)
+    session.client("secretsmanager").describe_secret(SecretId=plan.hf_token_secret_arn)
     return plan.hf_token_secret_arn
-
-
-def endpoint_health(session: boto3.session.Session, endpoint_name: str) -> tuple[CheckResult, list[str]]:
-    """Whether an endpoint is well, and the last lines of its log where it is not."""
-    result = control_plane_check("endpoint", lambda: _status(session, endpoint_name))
-    return result, [] if result.passed else log_tail(session, endpoint_name)
-
-
-def log_tail(session: boto3.session.Session, endpoint_name: str, *, lines: int = LOG_LINES) -> list[str]:
-    """The last lines of the instance that wrote last; none where there is no log."""
-    logs, group = _client(session, "logs"), LOG_GROUP.format(endpoint_name)
-    try:
-        streams = logs.describe_log_streams(logGroupName=group, orderBy="LastEventTime", descending=True, limit=1)
-        if not streams["logStreams"]:
-            return []
-        stream = streams["logStreams"][0]["logStreamName"]
-        events = logs.get_log_events(logGroupName=group, logStreamName=stream, limit=lines, startFromHead=False)
-    except logs.exceptions.ResourceNotFoundException:
-        return []
-    return [each["message"].rstrip("\n") for each in events["events"]]
-
-
-def _status(session: boto3.session.Session, endpoint_name: str) -> str:
-    sagemaker = _client(session, "sagemaker")
-    try:
-        endpoint: Mapping[str, Any] = sagemaker.describe_endpoint(EndpointName=endpoint_name)
-    except ClientError as error:
-        if "Could not find" in error.response["Error"].get("Message", ""):
-            return f"{endpoint_name} is not there yet"
-        raise
-    status = endpoint["EndpointStatus"]
-    reason = endpoint.get("FailureReason")
-    if status == "Failed" or reason:
-        raise CheckFailed(f"{endpoint_name} is {status}: {reason or 'SageMaker gives no reason'}")
-    return f"{endpoint_name} is {status}"
-
-
-def _client(session: boto3.session.Session, service: str) -> Any:
-    return session.client(service)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import statistics
 import time
 from collections.abc import Sequence
@@ -9,9 +10,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
-from ._core.answers import Usage
-from ._terminal import Terminal
-from .client import StickyClient
+from .._core.answers import Usage
+from ..client import StickyClient
+from .command import PASSED, Commands, add_command, count, make_client
+from .terminal import Terminal
 
 CONTEXT = "You answer in one short sentence. " * 32
 """What every session starts with: about 250 tokens, so that a cache has something to hold."""
@@ -37,6 +39,15 @@ class Measured:
     usage: Usage
 
 
+def add(commands: Commands) -> None:
+    """Add it to the command."""
+    parser = add_command(commands, "bench", _run, "measure what a turn takes with sessions at once")
+    parser.add_argument("--sessions", type=count, default=8, metavar="N", help="in all (default: %(default)s)")
+    parser.add_argument("--turns", type=count, default=4, metavar="N", help="of each session (default: %(default)s)")
+    parser.add_argument("--concurrency", type=count, default=4, metavar="N", help="at once (default: %(default)s)")
+    parser.add_argument("--max-new-tokens", type=count, default=64, metavar="N", help="a turn (default: %(default)s)")
+
+
 def bench(client: StickyClient, load: Load, terminal: Terminal) -> None:
     """Run it and show the figures.
 
@@ -50,6 +61,18 @@ def bench(client: StickyClient, load: Load, terminal: Terminal) -> None:
     for row in rows:
         terminal.say(f"{row['figure']:<36} {row['value']:>10.4g} {row['unit']}")
     terminal.record({"endpoint_name": client.endpoint_name, "figures": rows}, indent=2)
+
+
+def _run(options: argparse.Namespace, terminal: Terminal) -> int:
+    load = Load(
+        sessions=options.sessions,
+        turns=options.turns,
+        concurrency=options.concurrency,
+        max_new_tokens=options.max_new_tokens,
+    )
+    with make_client(options) as client:
+        bench(client, load, terminal)
+    return PASSED
 
 
 def _converse(client: StickyClient, load: Load) -> list[Measured]:
