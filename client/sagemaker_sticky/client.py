@@ -86,8 +86,9 @@ class StickyClient:
                 the first turn is fast.
             system: Shorthand for a system message before them.
             ttl: Life of the session in seconds, from 1 to the container's own; None takes the container's.
-            recover: Whether a lost session is opened again with the transcript and its turn said there, once. False:
-                SessionLost and Draining are raised.
+            recover: Whether a session that is lost, or stands at another turn than is counted here, is opened again
+                with the transcript and its turn said there, once. False: SessionLost, Draining and SessionConflict are
+                raised.
             roll_over_seconds: A session that expires within so many seconds, or within a quarter of its life, goes on
                 in a new one before its next turn.
         """
@@ -105,7 +106,8 @@ class StickyClient:
         Args:
             session_id: Its id, from :attr:`Session.id`.
             messages: Its transcript, from :attr:`Session.messages`, so that a loss can be recovered from; its id is
-                another one afterwards. None: SessionLost is raised.
+                another one afterwards. None: SessionLost is raised, and SessionConflict where others go on with the
+                session: attach it again then.
 
         Raises:
             InvalidRequest: SageMaker takes no such id.

@@ -7,7 +7,7 @@
     │   └── RequestTooLarge     body over 6 MiB
     ├── SessionError            one session is in the way, the endpoint is well
     │   ├── SessionLost         expired, closed, unknown, or gone with its instance: open a new one
-    │   ├── SessionConflict     the id asked for is in use
+    │   ├── SessionConflict     the id asked for is in use, or the session is at another turn than counted here
     │   ├── SessionBusy         turns before this one have not ended
     │   └── SessionClosed       used before it was opened or after it was closed; nothing was sent
     ├── Unavailable             not now: loading, throttled or out of capacity
@@ -70,7 +70,10 @@ class SessionLost(SessionError):
 
 
 class SessionConflict(SessionError):
-    """The id that was asked for belongs to an open session."""
+    """The id that was asked for belongs to an open session, or a session stands at another turn than counted here.
+
+    Nothing was answered, and nothing changed there.
+    """
 
 
 class SessionBusy(SessionError):

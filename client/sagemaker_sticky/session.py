@@ -25,8 +25,9 @@ class Session(SessionState):
 
     Made by :meth:`StickyClient.session`. A turn says only what is new. Not for several threads at once.
 
-    A session that the endpoint has lost is opened again with the transcript, and the turn is said there, once;
-    :attr:`reopened` counts that. One that will expire soon is left for a new one before its next turn.
+    A session that the endpoint has lost, or that stands at another turn there, is opened again with the transcript, and
+    the turn is said there, once; :attr:`reopened` counts that. One that will expire soon is left for a new one before
+    its next turn.
     """
 
     def __init__(
@@ -58,6 +59,8 @@ class Session(SessionState):
         Raises:
             InvalidRequest: wrong parameters, empty text, or a body over 6 MiB; some of it is found before sending.
             SessionLost: the endpoint has no such session any more, and it was not or could not be reopened.
+            SessionConflict: the session stands at another turn there than is counted here, and likewise.
+            InvalidResponse: the answer is not that of the turn asked for, or of no turn at all. It does not count.
             SessionBusy: a stream of this session was neither read to its end nor closed.
             TimedOut: no answer within the client's read timeout or SageMaker's 60 s.
             StickyError: any other failure. The session stands as it did before: where the endpoint may have answered

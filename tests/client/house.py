@@ -16,8 +16,9 @@ class House:
     """Answers ``words`` tokens to anything. ``spoil(kind, body)`` may change the body of a turn before it goes out."""
 
     def __init__(self) -> None:
-        self.tokens: dict[str, int] = {}
-        self.turns: dict[str, int] = {}
+        self.tokens: dict[str, list[int]] = {}
+        """What each session held after its open and after each of its turns."""
+        self.opened = 0
         self.spoil: Spoil = lambda kind, body: None
         self.closes = True
         self.expires = "; Expires=2100-01-01T00:00:00Z"
@@ -26,9 +27,9 @@ class House:
     def __call__(self, request: Request) -> Reply:
         body, session_id = request.body, request.session_id
         if session_id == NEW_SESSION:
-            session_id = body.get("extSessionID", f"s-{len(self.turns)}")
-            self.tokens[session_id] = sum(len(each["content"]) for each in body.get("messages", ()))
-            self.turns[session_id] = 0
+            session_id = body.get("extSessionID", f"s-{self.opened}")
+            self.tokens[session_id] = [sum(len(each["content"]) for each in body.get("messages", ()))]
+            self.opened += 1
             return opened(session_id, expires=self.expires)
         assert session_id is not None
         if session_id not in self.tokens:
@@ -40,14 +41,17 @@ class House:
         return self._turn(session_id, body)
 
     def _turn(self, session_id: str, body: dict[str, Any]) -> Reply:
-        earlier, said = self.tokens[session_id], len(body["inputs"])
-        self.tokens[session_id] += said + self.pieces
-        self.turns[session_id] += 1
+        held, said = self.tokens[session_id], len(body["inputs"])
+        del held[body.get("rewind", len(held)) + 1 :]
+        if body["turn"] != len(held):
+            return container_error(ErrorCode.SESSION_CONFLICT)
+        earlier = held[-1]
+        held.append(earlier + said + self.pieces)
         meta = meta_info(prompt=earlier + said, cached=earlier, completion=self.pieces)
         events: list[dict[str, Any]] = [{"generation": {"text": "a"}} for _ in range(self.pieces)]
         whole = {
             "generation": {"text": "a" * self.pieces, "meta_info": meta},
-            "session": session(session_id, turn=self.turns[session_id]),
+            "session": session(session_id, turn=len(held) - 1),
         }
         self.spoil("stream" if body.get("stream") else "turn", whole)
         if not body.get("stream"):

@@ -48,8 +48,8 @@ def test_a_session_opens_speaks_and_closes(client: StickyClient, wire: Wire) -> 
     assert (first.text, second.text) == ("hi Ada", "Ada")
     assert [(request.session_id, request.body) for request in wire.requests] == [
         ("NEW_SESSION", {"requestType": "NEW_SESSION"}),
-        ("s-1", {"requestType": "SESSION", "inputs": "I am Ada", "parameters": {"temperature": 0}}),
-        ("s-1", {"requestType": "SESSION", "inputs": "who am I?"}),
+        ("s-1", {"requestType": "SESSION", "inputs": "I am Ada", "parameters": {"temperature": 0}, "turn": 1}),
+        ("s-1", {"requestType": "SESSION", "inputs": "who am I?", "turn": 2}),
         ("s-1", {"requestType": "CLOSE"}),
     ]
     assert (session.turn, session.usage) == (2, Usage(25, 10, 4))
@@ -72,7 +72,8 @@ def test_a_session_opens_with_an_id_and_a_context(client: StickyClient, wire: Wi
 def test_the_transcript_holds_both_sides(client: StickyClient, wire: Wire) -> None:
     new = [{"role": "tool", "tool_call_id": "c", "content": "4"}, {"role": "user", "content": "and?"}]
     reply = {"content": "5", "reasoning_content": "4 + 1"}
-    wire.replies += [opened(), generated("hi"), completed(reply), streamed(sse(generation_events("by", "e"))), CLOSED]
+    bye = streamed(sse(generation_events("by", "e", turn=3)))
+    wire.replies += [opened(), generated("hi"), completed(reply, turn=2), bye, CLOSED]
 
     with client.session(system="Be brief.") as session:
         session.invoke("hello")
@@ -130,6 +131,7 @@ def test_a_streamed_turn_counts_when_it_was_read_to_its_end(client: StickyClient
         "requestType": "SESSION",
         "inputs": "hello",
         "parameters": {"max_new_tokens": 2},
+        "turn": 1,
         "stream": True,
     }
 

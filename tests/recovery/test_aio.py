@@ -13,6 +13,7 @@ from sagemaker_sticky import (
     InvalidRequest,
     SessionBusy,
     SessionClosed,
+    SessionConflict,
     SessionLost,
     StickyClient,
     StreamInterrupted,
@@ -89,6 +90,27 @@ def test_a_lost_session_is_not_the_callers_problem(run: Callable[[Talk], None], 
             control.expire(session.id)
             with pytest.raises(SessionLost):
                 await session.invoke(FIRST)
+
+    run(talk)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_a_session_that_stands_elsewhere_goes_on_in_another(
+    run: Callable[[Talk], None], client: StickyClient, stream: bool
+) -> None:
+    async def talk(asynchronous: aio.AsyncStickyClient) -> None:
+        async with asynchronous.session() as session:
+            await session.invoke(FIRST)
+            attached = asynchronous.attach(session.id)
+            await attached.invoke(SECOND)
+            await asyncio.to_thread(client.attach(session.id).invoke, "Something that nobody else heard.")
+            if stream:
+                assert "".join([piece async for piece in session.stream(THIRD)]) == reply(THIRD)
+            else:
+                assert (await session.invoke(THIRD)).text == reply(THIRD)
+            assert (session.reopened, session.turn, session.messages) == (1, 2, transcript(FIRST, THIRD))
+            with pytest.raises(SessionConflict):
+                await (anext(attached.stream(THIRD)) if stream else attached.invoke(THIRD))
 
     run(talk)
 

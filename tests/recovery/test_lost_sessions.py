@@ -63,6 +63,13 @@ def test_the_session_was_closed_elsewhere(each_reading: Emulator, make_client: M
     goes_on(client, session)
 
 
+def test_the_session_went_on_elsewhere(each_reading: Emulator, make_client: Make) -> None:
+    client = make_client(each_reading)
+    session = begun(client)
+    client.attach(session.id).invoke("Something that nobody else heard.")
+    goes_on(client, session)
+
+
 def test_the_session_expired(each_reading: Emulator, make_client: Make) -> None:
     client = make_client(each_reading)
     session = begun(client)

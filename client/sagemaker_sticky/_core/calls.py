@@ -39,6 +39,7 @@ RESERVED = frozenset(
         "stream",
         "stream_options",
         "rewind",
+        "turn",
     }
 )
 """Body fields that this package sets; a parameter of that name would change what is asked for."""
@@ -82,13 +83,15 @@ def turn_call(
     session_id: str | None = None,
     stream: bool = False,
     rewind: int | None = None,
+    turn: int | None = None,
     answer_prefix: str = "",
 ) -> Call:
     """One turn: in a session, or on its own with ``session_id`` None.
 
     Text goes as ``inputs`` with ``parameters`` beside it; messages go with OpenAI's fields at the top. ``rewind``
-    drops what the session holds after its first so many turns. ``answer_prefix`` is how the answer begins, of which
-    only what follows is wanted.
+    drops what the session holds after its first so many turns; ``turn`` is the number that this turn is to have. A
+    whole conversation (``history="full"``) stands for itself and goes with neither. ``answer_prefix`` is how the answer
+    begins, of which only what follows is wanted.
     """
     if taken := sorted(RESERVED & parameters.keys()):
         raise invalid(f"not a parameter, this package sets it: {', '.join(map(repr, taken))}")
@@ -101,8 +104,9 @@ def turn_call(
             body["parameters"] = dict(parameters)
     else:
         body |= {"messages": _messages(content), **parameters}
-    if rewind is not None and body.get("history") != "full":  # a whole conversation leaves nothing to rewind
-        body["rewind"] = rewind
+    if body.get("history") != "full":
+        numbers = {"rewind": rewind, "turn": turn}
+        body |= {name: number for name, number in numbers.items() if number is not None}
     if answer_prefix:
         body["answerPrefix"] = answer_prefix
     if stream:

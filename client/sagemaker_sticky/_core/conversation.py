@@ -4,11 +4,11 @@ Whoever talks to the endpoint sends the calls that a :class:`Conversation` makes
 
 The endpoint counts the turns of one session there; this side counts those of the conversation, which may have gone
 through several. ``_before`` is the difference: turns that the present session was given as messages when it opened.
+A turn says which number it is to have, its answer which it has; where they differ, the answer is not taken in.
 """
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
@@ -20,8 +20,6 @@ from sagemaker_sticky_protocol import SessionInfo, is_session_id, parse_new_sess
 from ..errors import InvalidResponse, SessionClosed
 from .answers import Turn, Usage, read_expiry, read_session
 from .calls import Call, Content, Message, checked_session_id, close_call, invalid, open_call, turn_call
-
-logger = logging.getLogger(__name__)
 
 
 class Conversation:
@@ -131,6 +129,7 @@ class Conversation:
         if self._id is not None:
             self.reopened += 1
             self._before = self.turn
+            self._knows_turn = True
             self.in_doubt = False
         self._id = session_id
 
@@ -146,33 +145,41 @@ class Conversation:
         if self.closed:
             raise SessionClosed(f"session {self.id} is closed")
         # Said of the turns counted here, so that a turn in doubt is dropped if it is there and nothing else is.
-        rewind = self.turn - self._before if self.in_doubt and self._knows_turn else None
-        return turn_call(
-            content, parameters, session_id=self.id, stream=stream, rewind=rewind, answer_prefix=answer_prefix
-        )
+        turns = self.turn - self._before
+        numbers = {"turn": turns + 1, "rewind": turns if self.in_doubt else None} if self._knows_turn else {}
+        return turn_call(content, parameters, session_id=self.id, stream=stream, answer_prefix=answer_prefix, **numbers)
 
     def answered(self, content: Content, parameters: Mapping[str, Any], turn: Turn) -> None:
-        """Take in a turn that was answered to its end."""
+        """Take in a turn that was answered to its end.
+
+        Raises:
+            InvalidResponse: it is an answer from another past: of no session, or of another turn than was asked for.
+                Nothing is taken in.
+        """
+        if turn.session is None:
+            raise InvalidResponse(f"the answer is not of session {self.id}: it names none")
         said = [{"role": "user", "content": content}] if isinstance(content, str) else content
-        number = self._before + turn.session.turn if turn.session else self.turn + 1
-        if parameters.get("history") == "full" and not isinstance(content, str):
+        number = self._before + turn.session.turn
+        whole = parameters.get("history") == "full" and not isinstance(content, str)
+        if self._knows_turn and not whole and number != self.turn + 1:
+            raise InvalidResponse(
+                f"the answer is turn {turn.session.turn} of session {self.id}, "
+                f"where turn {self.turn - self._before + 1} was asked for"
+            )
+        if self.expires_at is None:
+            self._set_expiry(turn.session.expires_at)
+        if whole:
             self._replace(said)  # the list was the whole conversation, not what is new
         else:
-            if self._knows_turn and number != self.turn + 1:
-                logger.warning(
-                    "session %s has turns that were not said here: %d, not %d", self.id, number, self.turn + 1
-                )
             self.messages += [_copied(message) for message in said]
         self.messages.append(_copied(turn.message))
         self.usage += turn.usage
-        self.info = turn.session or self.info
-        if self.expires_at is None and turn.session is not None:
-            self._set_expiry(turn.session.expires_at)
+        self.info = turn.session
         self.turn = number
         while self._ends and next(reversed(self._ends)) >= self.turn:
             self._ends.popitem()
         self._ends[self.turn] = len(self.messages)
-        self._knows_turn = self._knows_turn or turn.session is not None
+        self._knows_turn = True
         self.in_doubt = False
 
     def rewind(self, turns: int) -> None:

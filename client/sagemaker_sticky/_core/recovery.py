@@ -1,8 +1,9 @@
 """Recovery's decisions: what an error says of the session and of the turn, and so what may be said again.
 
-A turn whose session is unknown, expired or closed, whose instance is gone or going, or which the router refuses with
-400, is said again, once, in a new session that was given the transcript. Nothing else is repeated: a turn that may have
-been answered is not asked again, but the next one tells the endpoint how many turns count.
+A turn whose session is unknown, expired or closed, whose instance is gone or going, which the router refuses with 400,
+or whose session stands at another turn there than here, is said again, once, in a new session that was given the
+transcript. Nothing else is repeated: a turn that may have been answered is not asked again, but the next one tells the
+endpoint how many turns count.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from ..errors import (
     Draining,
     InvalidRequest,
     SessionBusy,
+    SessionConflict,
     SessionLost,
     StickyError,
     StreamInterrupted,
@@ -24,7 +26,7 @@ from ..errors import (
 
 ROLL_OVER_SECONDS = 30.0
 """A session with less time left than this is rolled over before its next turn."""
-REFUSALS = (InvalidRequest, SessionBusy, Unavailable, AccessDenied)
+REFUSALS = (InvalidRequest, SessionBusy, SessionConflict, Unavailable, AccessDenied)
 """What says for certain that a turn did not happen."""
 _LASTING_BREAKS = {code.value for code in ErrorCode} - {
     ErrorCode.SESSION_NOT_FOUND.value,
@@ -52,6 +54,11 @@ def is_gone(error: StickyError) -> bool:
 def is_lost(error: StickyError) -> bool:
     """Whether a session is gone, or goes with its instance."""
     return is_gone(error) or isinstance(error, Draining)
+
+
+def needs_another_session(error: StickyError) -> bool:
+    """Whether a turn cannot be said in its session, but in a new one with the transcript."""
+    return is_lost(error) or isinstance(error, SessionConflict)
 
 
 def may_ask_again(error: StreamInterrupted) -> bool:

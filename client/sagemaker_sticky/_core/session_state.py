@@ -47,7 +47,7 @@ class SessionState:
 
     @property
     def reopened(self) -> int:
-        """How often the session was lost, or about to expire, and its conversation went on in a new one."""
+        """How often the session was lost, elsewhere or about to expire, and its conversation went on in a new one."""
         return self._conversation.reopened
 
     @property

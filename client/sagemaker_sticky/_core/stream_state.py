@@ -7,7 +7,7 @@ from typing import Any
 
 from sagemaker_sticky_protocol import SessionInfo
 
-from ..errors import StickyError, StreamInterrupted
+from ..errors import InvalidResponse, StickyError, StreamInterrupted
 from .answers import StreamAnswer, Turn, Usage
 from .recovery import may_ask_again
 from .steps import Steps
@@ -108,7 +108,15 @@ class StreamState:
             raise interrupted from failure
 
     def _end(self) -> None:
-        """Take the turn in, now that the stream was read to its end."""
-        self._turn = self._reader.turn()
+        """Take the turn in, now that the stream was read to its end.
+
+        Raises:
+            StreamInterrupted: it is not the turn that was asked for.
+        """
+        turn = self._reader.turn()
         if self._on_end is not None:
-            self._on_end(self._turn)
+            try:
+                self._on_end(turn)
+            except InvalidResponse as error:
+                raise self._reader.interrupted(error) from error
+        self._turn = turn

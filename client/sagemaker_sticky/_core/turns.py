@@ -9,11 +9,11 @@ import logging
 from collections.abc import Mapping
 from typing import Any
 
-from ..errors import Draining, StickyError
+from ..errors import Draining, SessionConflict, StickyError
 from .answers import Turn, read_turn
 from .calls import Call, Content, close_call
 from .conversation import Conversation
-from .recovery import REFUSALS, Recovery, is_lost
+from .recovery import REFUSALS, Recovery, is_lost, needs_another_session
 from .steps import Steps
 
 OPEN_ATTEMPTS = 3
@@ -59,9 +59,9 @@ def saying(
     try:
         return (yield from _sent(conversation, call))
     except StickyError as error:
-        if not (recovery.enabled and conversation.complete and is_lost(error)):
+        if not (recovery.enabled and conversation.complete and needs_another_session(error)):
             raise
-        logger.info("session %s is lost (%s), opening another", conversation.id, error.code)
+        logger.info("session %s cannot go on (%s), opening another", conversation.id, error.code)
     yield from _reopening(conversation)
     return (yield from _sent(conversation, conversation.say(content, parameters, **how)))
 
@@ -82,9 +82,22 @@ def _sent(conversation: Conversation, call: Call) -> Steps[Any]:
     before, conversation.in_doubt = conversation.in_doubt, True
     try:
         return (yield call)
-    except REFUSALS:
+    except REFUSALS as error:
         conversation.in_doubt = before
+        if isinstance(error, SessionConflict):
+            raise _elsewhere(conversation, error) from error.cause
         raise
+
+
+def _elsewhere(conversation: Conversation, error: SessionConflict) -> SessionConflict:
+    """The error in this side's words: whoever said the turn gave it no number."""
+    return SessionConflict(
+        f"session {conversation.id} does not stand there after the {conversation.turn} turns that count here, and "
+        f"nothing was answered; attach it again to go on from where it stands ({error})",
+        code=error.code,
+        status=error.status,
+        request_id=error.request_id,
+    )
 
 
 def _reopening(conversation: Conversation) -> Steps[None]:

@@ -49,7 +49,6 @@ def session_remembers(client: StickyClient) -> str:
         second = session.invoke(NEXT_WORDS, max_new_tokens=MAX_NEW_TOKENS)
         earlier = first.usage.prompt_tokens + first.usage.completion_tokens
         prompt, cached = second.usage.prompt_tokens, second.usage.cached_tokens
-        _expect(session.turn == 2, f"the session counts {session.turn} turns after 2")
         _expect(prompt > earlier, f"turn 2 was given {prompt} tokens, though turn 1 alone had {earlier}")
         _expect(cached > 0, f"none of the {earlier} tokens of turn 1 were found in the cache")
         return f"turn 2 found {cached} of {earlier} earlier tokens in the cache"
@@ -62,7 +61,6 @@ def session_streams(client: StickyClient) -> str:
             pieces = list(stream)
         _expect(bool(pieces), "the stream held no text")
         _expect(stream.finish_reason is not None, "the stream gave no finish reason")
-        _expect(session.turn == 1, f"the session counts {session.turn} turns after a stream")
         return f"{len(pieces)} pieces, {session.usage.completion_tokens} tokens, finished by {stream.finish_reason}"
 
 

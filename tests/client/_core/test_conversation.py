@@ -1,10 +1,11 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
-from sagemaker_sticky import InvalidRequest, SessionClosed, Turn, Usage
+from sagemaker_sticky import InvalidRequest, InvalidResponse, SessionClosed, Turn, Usage
 from sagemaker_sticky._core.conversation import Conversation
 from sagemaker_sticky_protocol import SessionInfo, format_time
 
@@ -127,15 +128,71 @@ def test_a_turn_in_doubt_is_put_right_by_the_next_one() -> None:
     assert "rewind" not in asks(conversation, [{"role": "user", "content": "x"}], history="full")
 
 
-def test_a_turn_that_somebody_else_said_is_told(caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.parametrize("number", [1, 2, 4])
+def test_an_answer_from_another_past_is_not_taken_in(number: int) -> None:
+    conversation = talked(2)
+    before = said(conversation), conversation.turn, conversation.usage
+
+    with pytest.raises(InvalidResponse, match=rf"is turn {number} of session s-1, where turn 3 was asked for"):
+        conversation.answered("q3", {}, turn(number))
+
+    assert (said(conversation), conversation.turn, conversation.usage) == before
+
+
+def test_an_answer_of_no_session_is_not_taken_in() -> None:
     conversation = talked(2)
 
-    conversation.answered("q4", {}, turn(4))
+    with pytest.raises(InvalidResponse, match="not of session s-1"):
+        conversation.answered("q3", {}, replace(turn(3), session=None))
 
-    assert "session s-1 has turns that were not said here: 4, not 3" in caplog.text
-    assert conversation.turn == 4
-    with pytest.raises(InvalidRequest, match="not known"):
-        conversation.rewind(3)
+    assert conversation.turn == 2
+
+
+def test_a_turn_says_which_number_it_is_to_have() -> None:
+    conversation = talked(0)
+    assert asks(conversation)["turn"] == 1
+    talked_more = talked(2)
+    assert asks(talked_more)["turn"] == asks(talked_more, [{"role": "user", "content": "x"}])["turn"] == 3
+    talked_more.rewind(1)
+    assert (asks(talked_more)["rewind"], asks(talked_more)["turn"]) == (1, 2)
+    talked_more.opened("s-2", {})
+    assert asks(talked_more)["turn"] == 1, "the new session got the turn before as messages"
+
+
+def test_a_whole_conversation_stands_for_itself_and_has_no_number() -> None:
+    conversation = talked(2)
+
+    assert "turn" not in asks(conversation, [{"role": "user", "content": "x"}], history="full")
+    conversation.answered([{"role": "user", "content": "x"}], {"history": "full"}, turn(1))
+    assert (conversation.turn, asks(conversation)["turn"]) == (1, 2)
+
+
+def test_an_attached_session_learns_its_turn_with_its_first_answer() -> None:
+    conversation = Conversation.attached("s-1", None)
+    assert "turn" not in asks(conversation)
+
+    conversation.answered("q8", {}, turn(8))
+
+    assert asks(conversation)["turn"] == 9
+
+
+def test_an_answer_whose_expiry_is_none_is_not_taken_in() -> None:
+    conversation = Conversation.attached("s-1", None)
+    answered = turn(8)
+    assert answered.session is not None
+
+    with pytest.raises(InvalidResponse, match="expiry"):
+        conversation.answered("q8", {}, replace(answered, session=replace(answered.session, expires_at="soon")))
+
+    assert (conversation.turn, conversation.messages) == (0, [])
+
+
+def test_an_attached_session_that_was_reopened_knows_its_turn() -> None:
+    conversation = Conversation.attached("s-1", CONTEXT)
+
+    conversation.opened("s-2", {})
+
+    assert asks(conversation)["turn"] == 1
 
 
 def test_an_attached_session_never_rewinds_by_itself() -> None:
