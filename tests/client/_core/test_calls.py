@@ -109,6 +109,19 @@ def test_a_field_of_the_contract_is_not_a_parameter(name: str) -> None:
         turn_call("hello", {name: 1})
 
 
+def test_every_field_that_this_package_sets_is_reserved() -> None:
+    everything: dict[str, Any] = {"session_id": "s-1", "stream": True, "rewind": 1, "turn": 2, "answer_prefix": "a"}
+    calls = [
+        open_call(session_id="s-1", messages=[USER], ttl_seconds=60),
+        turn_call("hello", {"temperature": 0}, **everything),
+        turn_call([USER], {}, **everything),
+        close_call("s-1"),
+    ]
+
+    # Those that are never set, but would mean the same: a raw prompt, and the other spelling of 'parameters'.
+    assert {name for call in calls for name in body(call)} == RESERVED - {"prompt", "sampling_params"}
+
+
 def test_a_body_is_measured_in_bytes_up_to_the_limit() -> None:
     room = MAX_BODY_BYTES - len(turn_call("x", {}).body) + 1
 
