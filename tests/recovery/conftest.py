@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import urllib.error
+import urllib.request
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -25,6 +27,15 @@ def make_runtime(emulator: Emulator, **settings: Any) -> Any:
         aws_secret_access_key="emulator",
         config=Config(retries={"total_max_attempts": 1}, **settings),
     )
+
+
+def is_ready(url: str) -> bool:
+    """Whether a container's /ping answers 200."""
+    try:
+        with urllib.request.urlopen(f"{url}/ping", timeout=2) as answer:
+            return bool(answer.status == 200)
+    except (urllib.error.URLError, ConnectionError):
+        return False
 
 
 @pytest.fixture

@@ -17,7 +17,9 @@ from sagemaker_sticky import (
 
 from emulator import Emulator, Readings, running_emulator
 from emulator.pytest_plugin import Control
+from tests.container.conftest import wait_until
 
+from .conftest import is_ready
 from .conversation import FIRST, SECOND, THIRD, begun, prompt_tokens, reply, transcript
 
 Make = Callable[..., StickyClient]
@@ -155,7 +157,9 @@ def test_the_instance_drains(slow: Emulator, make_client: Make) -> None:
         other = client.session().open()
     stream = other.stream("a long story " * 20)
     next(stream)
+    instance = slow.fleet.instances[home]
     control.drain(home)  # it waits for the stream that runs there
+    wait_until(lambda: not is_ready(instance.url))
     try:
         assert session.invoke(SECOND).text == reply(SECOND)
         assert (session.reopened, session.served_by != home) == (1, True)

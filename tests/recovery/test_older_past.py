@@ -6,8 +6,6 @@ import os
 import shutil
 import signal
 import sys
-import urllib.error
-import urllib.request
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +16,7 @@ from emulator import Emulator, running_emulator
 from emulator.container_process import ContainerProcess
 from tests.container.conftest import wait_until
 
+from .conftest import is_ready
 from .conversation import FIRST, prompt_tokens, reply, transcript
 
 TURNS = [FIRST, *(f"This is turn {number}." for number in range(2, 10))]
@@ -38,23 +37,16 @@ class Instance:
         os.kill(self._supervisor.pid, signal.SIGSTOP)  # else it starts another server before the journal is back
         try:
             os.kill(self._server_pid(), signal.SIGKILL)
-            wait_until(lambda: not self._answers())
+            wait_until(lambda: not is_ready(self._supervisor.url))
             shutil.rmtree(self._journal)
             self._kept.rename(self._journal)
         finally:
             os.kill(self._supervisor.pid, signal.SIGCONT)
-        wait_until(self._answers)
+        wait_until(lambda: is_ready(self._supervisor.url))
 
     def _server_pid(self) -> int:
         pid = self._supervisor.pid
         return int(Path(f"/proc/{pid}/task/{pid}/children").read_text().split()[-1])
-
-    def _answers(self) -> bool:
-        try:
-            with urllib.request.urlopen(f"{self._supervisor.url}/ping", timeout=2) as answer:
-                return bool(answer.status == 200)
-        except (urllib.error.URLError, ConnectionError):
-            return False
 
 
 @pytest.fixture(scope="module")
