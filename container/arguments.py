@@ -10,13 +10,11 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from container.config import ENGINE_ARGUMENT_PREFIX
+from container.config import ENGINE_ARGUMENT_PREFIX, engine_argument
 from container.errors import nearest
 
 MODEL_DIRECTORY = Path("/opt/ml/model")
 """Where SageMaker mounts model data."""
-_TENSOR = ("tp_size", "tp", "tensor_parallel_size")
-_DATA = ("dp_size", "dp", "data_parallel_size")
 _WEIGHTS_SHARE = 0.7
 """Most of a GPU's memory that weights may take, so that KV has room."""
 _HOST_SHARE = 0.5
@@ -47,6 +45,11 @@ def model_path(arguments: Mapping[str, str], mounted: Path = MODEL_DIRECTORY) ->
     if (mounted / "config.json").exists():
         return str(mounted)
     raise ValueError(f"no model: '{ENGINE_ARGUMENT_PREFIX}MODEL_PATH' is not set, and {mounted} holds none")
+
+
+def first_names(arguments: Mapping[str, str]) -> dict[str, str]:
+    """The arguments under the first of SGLang's names for each, by which this module knows them."""
+    return {engine_argument(name): value for name, value in arguments.items()}
 
 
 def command_line(arguments: Mapping[str, str]) -> list[str]:
@@ -85,7 +88,7 @@ def check_known(arguments: Collection[str], options: Collection[str]) -> None:
 
 
 def defaults(machine: Machine, given: Mapping[str, str]) -> dict[str, str]:
-    """Arguments that suit the machine, where ``given`` leaves them open.
+    """Arguments that suit the machine, where ``given``, by first names, leaves them open.
 
     As few GPUs a copy of the model as hold it (tensor parallel), as many copies as there is room for (data parallel).
     The share of a GPU's memory is left to SGLang, which derives it from the GPU. KV also goes to host memory where that
@@ -94,13 +97,12 @@ def defaults(machine: Machine, given: Mapping[str, str]) -> dict[str, str]:
     if not machine.gpus:
         return {}
     chosen: dict[str, str] = {}
-    tensor = next((int(given[name]) for name in _TENSOR if name in given), 0)
-    data = next((int(given[name]) for name in _DATA if name in given), 0)
-    if not tensor and not data:
+    data = int(given.get("dp_size", 1))
+    if not given.keys() & {"tp_size", "dp_size", "pp_size"}:
         tensor = _gpus_a_copy(machine)
         data = len(machine.gpus) // tensor
         chosen |= {name: str(size) for name, size in (("tp_size", tensor), ("dp_size", data)) if size > 1}
-    if "enable_hierarchical_cache" not in given and _host_holds_kv(machine, copies=max(1, data)):
+    if "enable_hierarchical_cache" not in given and _host_holds_kv(machine, copies=data):
         chosen["enable_hierarchical_cache"] = "true"
     return chosen
 

@@ -17,6 +17,30 @@ from sagemaker_sticky_protocol import nearest
 CHOICES = {"engine": ("sglang", "echo"), "session_journal": ("on", "off")}
 _SECRET_ARN = re.compile(r"arn:[\w-]+:secretsmanager:[\w-]+:\d{12}:secret:[\w/+=.@-]+")
 ENGINE_ARGUMENT_PREFIX = "SM_SGLANG_"
+_ENGINE_ARGUMENT = re.compile(r"[a-z][a-z0-9_]*")
+ENGINE_ARGUMENT_ALIASES = {
+    "attention_context_parallel_size": "attn_cp_size",
+    "attention_data_parallel_size": "attn_dp_size",
+    "context_bucket": "cuda_graph_prefill_max_context",
+    "data_parallel_size": "dp_size",
+    "decode_context_parallel_size": "dcp_size",
+    "dp": "dp_size",
+    "enable_hicache": "enable_hierarchical_cache",
+    "ep": "ep_size",
+    "expert_parallel_size": "ep_size",
+    "grpc_http_sidecar_port": "smg_http_sidecar_port",
+    "hierarchical_sparse_attention_extra_config": "hisparse_config",
+    "model": "model_path",
+    "moe_data_parallel_size": "moe_dp_size",
+    "nccl_init_addr": "dist_init_addr",
+    "pipeline_parallel_size": "pp_size",
+    "pp": "pp_size",
+    "speculative_draft_model": "speculative_draft_model_path",
+    "tensor_parallel_size": "tp_size",
+    "tp": "tp_size",
+}
+"""SGLang's second names for an argument. Source: ``ServerArgs.add_cli_args``; ``tp``, ``dp`` and ``pp`` are the short
+forms of its documents, which its command line takes for the beginnings of the full names."""
 LIMITS: dict[str, tuple[float, float]] = {
     "port": (1, 65535),
     "session_ttl_minutes": (0.01, 24 * 60),
@@ -122,6 +146,12 @@ class ContainerConfig:
         return cls(**values)
 
 
+def engine_argument(name: str) -> str:
+    """The first of SGLang's names for an argument, in its spelling here, whichever of them ``name`` is in any case."""
+    spelled = name.lower().replace("-", "_").strip("_")
+    return ENGINE_ARGUMENT_ALIASES.get(spelled, spelled)
+
+
 def _read(text: str, default: Any) -> Any:
     """``text`` as the type of ``default``."""
     kind: type[Any] = type(default)
@@ -136,7 +166,20 @@ def _problems(config: ContainerConfig) -> Iterable[str]:
     if config.hf_token_secret_arn and not _SECRET_ARN.fullmatch(config.hf_token_secret_arn):
         # The value is not shown: it may be the token itself.
         yield "'hf_token_secret_arn' should be the ARN of a Secrets Manager secret, got something else"
+    yield from _argument_names(config.engine_arguments)
     for name, (lowest, highest) in LIMITS.items():
         value = getattr(config, name)
         if not lowest <= value <= highest:
             yield f"'{name}' should be from {lowest:,} to {highest:,}, got {value:,}"
+
+
+def _argument_names(names: Iterable[str]) -> Iterable[str]:
+    """What is wrong with the names of engine arguments: SGLang would take the last of two for one."""
+    seen: dict[str, str] = {}
+    for name in names:
+        first = engine_argument(name)
+        if not _ENGINE_ARGUMENT.fullmatch(name):
+            yield f"'engine_arguments' should have names in lower case such as 'context_length', got '{name}'"
+        elif first in seen:
+            yield f"'engine_arguments' should name an argument once, got '{seen[first]}' and '{name}' for '{first}'"
+        seen[first] = name

@@ -29,7 +29,7 @@ from sglang.srt.managers.io_struct import CloseSessionReqInput
 from sglang.srt.server_args import ServerArgs, prepare_server_args
 
 from container import logs, openai_sglang
-from container.arguments import Machine, check_known, command_line, defaults, model_path
+from container.arguments import Machine, check_known, command_line, defaults, first_names, model_path
 from container.config import ContainerConfig
 from container.engine import Chunk, Event, Generation, OpenAICall, Usage
 from container.errors import invalid
@@ -52,15 +52,16 @@ def server_args(config: ContainerConfig) -> ServerArgs:
     parser = ArgumentParser()
     ServerArgs.add_cli_args(parser)
     options = {option for action in parser._actions for option in action.option_strings}
-    check_known(config.engine_arguments, options)
-    path = model_path(config.engine_arguments)
-    chosen = defaults(_machine(path, config), config.engine_arguments)
+    given = first_names(config.engine_arguments)
+    check_known(given, options)
+    path = model_path(given)
+    chosen = defaults(_machine(path, config), given)
     if chosen:
         logger.info("chosen for this machine: %s", " ".join(command_line(chosen)))
     for lacking in (each for each in OURS if each not in options):
         logger.warning("this SGLang has no %s: going without", lacking)
     line = [each for each in OURS if each in options]
-    line += command_line({"log_level": "warning", **chosen, **config.engine_arguments, "model_path": path})
+    line += command_line({"log_level": "warning", **chosen, **given, "model_path": path})
     # 0.5.17 has the session cache, but behind this switch; 0.5.23 has no other.
     os.environ.setdefault("SGLANG_ENABLE_UNIFIED_RADIX_TREE", "1")
     problem = StringIO()

@@ -14,6 +14,7 @@ from typing import Any
 from sagemaker_sticky_protocol import nearest
 
 from infra import cuda
+from infra.engine_arguments import Parallelism, parallelism
 from infra.instance_types import INSTANCE_TYPES
 
 BOUNDS: dict[str, tuple[float, float]] = {
@@ -63,13 +64,6 @@ PATTERNS = {
     "volume_kms_key_arn": (ARN.format("kms", r"key/(mrk-)?[0-9a-f-]{32,36}"), "the ARN of a KMS key"),
 }
 """Regular expression and its meaning, by field."""
-SECRET_VALUE = re.compile(r"\b(hf_[A-Za-z0-9]{16,}|sk-[\w-]{16,}|gh[a-z]_[A-Za-z0-9]{20,}|(AKIA|ASIA)[A-Z0-9]{16})\b")
-SECRET_NAME = re.compile(r"(^|_)(token|secret|password|api_key|access_key)$")
-"""Values that are secrets by their look, and engine arguments that hold one by their name."""
-TENSOR_PARALLEL = ("tp_size", "tp", "tensor_parallel_size")
-DATA_PARALLEL = ("dp_size", "dp", "data_parallel_size")
-PIPELINE_PARALLEL = ("pp_size", "pp", "pipeline_parallel_size")
-"""SGLang's names for how many GPUs share or repeat the weights."""
 MEMORY_SHARE = 0.88
 """Share of a GPU's memory for weights and KV cache, where ``mem_fraction_static`` does not say it."""
 MAX_VARIABLE_BYTES = 1024
@@ -90,15 +84,8 @@ def each_field(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"'{name}' should be one of {', '.join(map(str, allowed))}, got {value!r}{nearest(value, allowed)}"
     for name, (pattern, meaning) in PATTERNS.items():
         value = values[name]
-        if value is not None and not re.fullmatch(pattern, value, re.ASCII) and not SECRET_VALUE.search(value):
+        if value is not None and not re.fullmatch(pattern, value, re.ASCII):
             yield f"'{name}' should be {meaning}, got {value!r}"
-
-
-def model(*, engine_arguments: Mapping[str, str]) -> Iterator[str]:
-    """That there is one place to say which model."""
-    if "model_path" in engine_arguments:
-        got = engine_arguments["model_path"]
-        yield f"'engine_arguments' should not hold 'model_path', got {got!r}: set 'model'"
 
 
 def instances(*, min_instances: int, max_instances: int, routing_strategy: str, scheduled: bool) -> Iterator[str]:
@@ -128,17 +115,11 @@ def gpus(
     first, *fallback = instance_types
     if len(fallback) > 4:
         yield f"'fallback_instance_types' should be at most 4, got {len(fallback)}"
-    counts = {}
-    for names in (TENSOR_PARALLEL, DATA_PARALLEL, PIPELINE_PARALLEL):
-        given = next((name for name in names if name in engine_arguments), names[0])
-        value = engine_arguments.get(given, "1")
-        if not re.fullmatch(r"[1-9]\d*", value):
-            yield f"'engine_arguments': '{given}' should be a whole number of GPUs, got {value!r}"
-            return
-        counts[names] = int(value)
-    share, copies = counts[TENSOR_PARALLEL] * counts[PIPELINE_PARALLEL], counts[DATA_PARALLEL]
-    if engine_arguments.get("enable_dp_attention") == "true":
-        copies = 1  # then data parallelism divides the tensor-parallel GPUs instead of repeating them
+    try:
+        asked = parallelism(engine_arguments)
+    except ValueError as problem:
+        yield str(problem)
+        asked = Parallelism()
     for name in instance_types:
         kind = INSTANCE_TYPES.get(name)
         field = "instance_type" if name == first else "fallback_instance_types"
@@ -146,10 +127,11 @@ def gpus(
             meaning = "a GPU type that SGLang runs on, such as ml.g5.2xlarge"
             yield f"'{field}' should be {meaning}, got {name!r}{nearest(name, INSTANCE_TYPES)}"
             continue
-        if share * copies > kind.gpus:
-            got = f"tp {counts[TENSOR_PARALLEL]} x dp {copies} x pp {counts[PIPELINE_PARALLEL]} = {share * copies}"
+        if asked.gpus > kind.gpus:
+            got = f"{asked} = {asked.gpus}"
             yield f"'engine_arguments' should use at most the {kind.gpus} GPUs of {name}, got {got}"
         if model_size_gib is not None:
+            share = asked.gpus_a_copy if asked.chosen else kind.gpus
             yield from _memory(name, share, model_size_gib, engine_arguments)
 
 
@@ -227,18 +209,9 @@ def network(*, subnet_ids: Sequence[str], security_group_ids: Sequence[str]) -> 
                 yield f"'{field}' should be ids such as {prefix}-0a1b2c3d, got {value!r}"
 
 
-def secrets(*, texts: Mapping[str, str | None], engine_arguments: Mapping[str, str]) -> Iterator[str]:
-    """Secrets in plain text; the message does not repeat them."""
-    for name, text in {**texts, **engine_arguments}.items():
-        if SECRET_VALUE.search(text or "") or (name in engine_arguments and SECRET_NAME.search(name)):
-            yield f"'{name}' should not hold a secret: what is set here stands in the template, for all to read"
-
-
 def environment(environment: Mapping[str, str]) -> Iterator[str]:
     """Whether SageMaker takes these variables."""
     for name, value in environment.items():
-        if not re.fullmatch(r"[a-zA-Z_][a-zA-Z0-9_]*", name):
-            yield f"environment variable '{name}' should be letters, digits and underscores"
         size = max(len(name.encode()), len(value.encode()))
         if size > MAX_VARIABLE_BYTES:
             yield f"environment variable '{name}' should be at most {MAX_VARIABLE_BYTES} bytes, got {size}"

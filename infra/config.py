@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from container.config import ContainerConfig
-from infra import checks, cuda
+from infra import checks, cuda, engine_arguments, secrets
 
 MODEL_DIRECTORY = "/opt/ml/model"
 """Where SageMaker mounts model data in the container."""
@@ -133,7 +133,7 @@ class InfraConfig:
         """Check every field."""
         problems = list(_problems(self))
         if problems:
-            raise ValueError("; ".join(problems))
+            raise ValueError(secrets.hidden("; ".join(problems)))
 
     @property
     def autoscales(self) -> bool:
@@ -173,7 +173,7 @@ class InfraConfig:
     def environment(self, *, metrics_namespace: str = "") -> dict[str, str]:
         """The environment variables of the container, whose metrics go to the given namespace, or nowhere."""
         model_path = MODEL_DIRECTORY if self.model_in_s3 else self.model
-        arguments = {**self.container.engine_arguments, "model_path": model_path}
+        arguments = {**engine_arguments.allowed(self.container.engine_arguments), "model_path": model_path}
         settings = replace(self.container, engine_arguments=arguments, metrics_namespace=metrics_namespace)
         return settings.to_env()
 
@@ -183,7 +183,7 @@ def _problems(config: InfraConfig) -> Iterator[str]:
     values = {each.name: getattr(config, each.name) for each in fields(config)}
     arguments, types = config.container.engine_arguments, config.instance_types
     yield from checks.each_field(values)
-    yield from checks.model(engine_arguments=arguments)
+    yield from engine_arguments.reserved(arguments)
     yield from checks.instances(
         min_instances=config.min_instances,
         max_instances=config.max_instances,
@@ -210,8 +210,7 @@ def _problems(config: InfraConfig) -> Iterator[str]:
     if config.enable_network_isolation:
         yield from checks.isolation(model=config.model, hf_token_secret_arn=config.container.hf_token_secret_arn)
     yield from checks.network(subnet_ids=config.subnet_ids, security_group_ids=config.security_group_ids)
-    texts = {name: values[name] for name in (*checks.PATTERNS, "base_image")}
-    yield from checks.secrets(texts=texts | dict(config.tags), engine_arguments=arguments)
+    yield from secrets.problems(values, arguments)
     yield from checks.environment(config.environment())
 
 

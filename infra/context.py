@@ -11,6 +11,7 @@ from sagemaker_sticky_protocol import nearest
 
 from container.config import ContainerConfig
 from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig
+from infra.secrets import hidden
 
 T = TypeVar("T")
 
@@ -32,7 +33,7 @@ def read_config(context: Mapping[str, Any]) -> InfraConfig:
     container = _built(ContainerConfig, {key: values[key] for key in values.keys() - own.keys()}, problems)
     config = _built(InfraConfig, own | {"container": container or ContainerConfig()}, problems)
     if problems or config is None:
-        raise ValueError("; ".join(problems))
+        raise ValueError(hidden("; ".join(problems)))
     return config
 
 
@@ -47,7 +48,7 @@ def read(kind: type[T], value: Any) -> T:
     except json.JSONDecodeError:
         items = None
     if not isinstance(items, Mapping):
-        raise ValueError(f"should be an object of names and values, got {value!r}")
+        raise ValueError(hidden(f"should be an object of names and values, got {value!r}"))
     hints = get_type_hints(kind)
     problems = [f"'{key}' is not a setting{nearest(key, hints)}" for key in sorted(items.keys() - hints.keys())]
     values = _typed_values({key: items[key] for key in items.keys() & hints.keys()}, hints, problems)
@@ -60,7 +61,7 @@ def read(kind: type[T], value: Any) -> T:
     except ValueError as error:
         problems.append(str(error))
     if problems:
-        raise ValueError("; ".join(problems))
+        raise ValueError(hidden("; ".join(problems)))
     return built
 
 
@@ -72,7 +73,10 @@ def _typed_values(given: Mapping[str, Any], hints: Mapping[str, Any], problems: 
             values[key] = _typed(value, hints[key])
         except (TypeError, ValueError) as error:
             inner = f": {error}" if is_dataclass(_item(hints[key])) and "should" in str(error) else ""
-            problems.append(f"'{key}' should be {_described(hints[key])}, got {value!r}{inner}")
+            # Text that should be an object is not shown: nobody can say which of its words is a secret.
+            unread = hints[key] == Mapping[str, str] and isinstance(value, str)
+            got = "other text" if unread else f"{value!r}{inner}"
+            problems.append(f"'{key}' should be {_described(hints[key])}, got {got}")
     return values
 
 

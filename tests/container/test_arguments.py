@@ -1,10 +1,17 @@
 from __future__ import annotations
 
+import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
-from container.arguments import Machine, check_known, command_line, defaults, model_path
+from container.arguments import Machine, check_known, command_line, defaults, first_names, model_path
+from container.config import engine_argument
+
+from .sglang_cpu import VERSIONS, settings
 
 GB = 1024**3
 A10G = 24 * GB
@@ -53,9 +60,28 @@ def test_gpus_are_used_as_the_model_needs_them(given: Machine, expected: dict[st
     assert defaults(given, {}) == expected
 
 
-def test_what_is_set_stays() -> None:
-    assert defaults(machine(4), {"tensor_parallel_size": "2"}) == {}
-    assert defaults(machine(4), {"dp": "2"}) == {}
+OPTIONS = """
+import argparse, json
+from sglang.srt.server_args import ServerArgs
+parser = argparse.ArgumentParser()
+ServerArgs.add_cli_args(parser)
+names = [[each[2:].replace("-", "_") for each in action.option_strings] for action in parser._actions]
+print(json.dumps(names[1:]))  # without --help
+"""
+
+
+@pytest.mark.sglang
+@pytest.mark.parametrize("version", VERSIONS)
+def test_every_second_name_that_sglang_has_for_an_argument_is_known(version: str) -> None:
+    environment = {**os.environ, **settings(version)}
+    done = subprocess.run([sys.executable, "-c", OPTIONS], env=environment, text=True, capture_output=True, check=True)
+    for first, *others in json.loads(done.stdout.splitlines()[-1]):
+        assert {engine_argument(each.removeprefix("no_")) for each in others} <= {first}
+
+
+@pytest.mark.parametrize("name", ["tp", "tp_size", "tensor_parallel_size", "dp", "data_parallel_size", "pp"])
+def test_what_is_set_stays_whichever_of_sglangs_names_it_has(name: str) -> None:
+    assert defaults(machine(4), first_names({name: "2"})) == {}
 
 
 def test_kv_goes_to_host_memory_where_it_fits() -> None:

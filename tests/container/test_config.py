@@ -42,6 +42,28 @@ def test_a_value_of_the_wrong_type_names_its_variable() -> None:
         ContainerConfig.from_env({"MAX_SESSIONS": "many"})
 
 
+@pytest.mark.parametrize("name", ["API_KEY", "context-length", "Tp", "", "_x", "1x", "a b"])
+def test_an_engine_argument_has_one_spelling(name: str) -> None:
+    with pytest.raises(ValueError, match="'engine_arguments' should have names in lower case such as") as problem:
+        ContainerConfig(engine_arguments={name: "secret"})
+    assert f"got '{name}'" in str(problem.value)
+    assert "secret" not in str(problem.value)
+
+
+@pytest.mark.parametrize(
+    ("one", "other", "first"),
+    [
+        ("tp", "tp_size", "tp_size"),
+        ("tensor_parallel_size", "tp", "tp_size"),
+        ("ep", "expert_parallel_size", "ep_size"),
+    ],
+)
+def test_an_engine_argument_is_given_once_whatever_its_name(one: str, other: str, first: str) -> None:
+    message = f"'engine_arguments' should name an argument once, got '{one}' and '{other}' for '{first}'"
+    with pytest.raises(ValueError, match=message):
+        ContainerConfig(engine_arguments={one: "1", other: "8"})
+
+
 def test_every_setting_is_documented() -> None:
     text = (Path(__file__).parents[2] / "container" / "README.md").read_text()
     for each in fields(ContainerConfig):

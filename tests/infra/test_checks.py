@@ -6,7 +6,6 @@ from infra.config import InfraConfig, Schedule
 from infra.context import read_config
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
-TOKEN = "hf_" + "a1B2" * 8
 
 
 def refusal(**settings) -> str:
@@ -119,14 +118,6 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
             {"deployment_strategy": "LINEAR", "deployment_step_percent": 5},
             "should be from 10 to 50, got 5, with LINEAR",
         ),
-        (
-            {"engine_arguments": {"model_path": "x"}},
-            "'engine_arguments' should not hold 'model_path', got 'x': set 'model'",
-        ),
-        (
-            {"engine_arguments": {"context-length": 1}},
-            "'SM_SGLANG_CONTEXT-LENGTH' should be letters, digits and undersc",
-        ),
         ({"engine_arguments": {"a": "x" * 1025}}, "'SM_SGLANG_A' should be at most 1024 bytes, got 1025"),
         ({"engine_arguments": {f"a{n}": "x" * 1000 for n in range(33)}}, "should be at most 32768 bytes in all, got"),
         (
@@ -145,27 +136,6 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
 )
 def test_what_cannot_work_together_is_refused(settings, message):
     assert message in refusal(**settings)
-
-
-@pytest.mark.parametrize(
-    ("settings", "key"),
-    [
-        ({"hf_token_secret_arn": TOKEN}, "hf_token_secret_arn"),
-        ({"engine_arguments": {"api_key": "abc"}}, "api_key"),
-        ({"engine_arguments": {"file_storage_path": TOKEN}}, "file_storage_path"),
-        ({"tags": {"owner": TOKEN}}, "owner"),
-        ({"model": TOKEN}, "model"),
-        ({"base_image": f"{TOKEN}:cu130"}, "base_image"),
-    ],
-)
-def test_a_secret_in_plain_text_is_refused_and_not_repeated(settings, key):
-    message = refusal(**settings)
-    assert f"'{key}' should" in message
-    assert TOKEN not in message
-
-
-def test_engine_arguments_that_only_sound_like_secrets_pass():
-    read_config({"engine_arguments": {"max_total_tokens": 4096, "tokenizer_path": "x", "tokenizer_mode": "auto"}})
 
 
 def test_everything_that_is_wrong_comes_in_one_message():
