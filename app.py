@@ -8,7 +8,7 @@ from typing import Any
 
 from aws_cdk import App
 
-from infra.context import read, read_config
+from infra.context import read, read_config, without_cdk_keys
 from infra.pipeline import PipelineConfig, PipelineStack
 from infra.stack import STACK_ID, StickyStack
 from infra.stage import stage_config
@@ -22,7 +22,7 @@ def build_app(context: Mapping[str, Any]) -> App:
     # The CDK's own check of the template would take twice as long as all the rest. tests/infra/test_lint.py runs it on
     # every option instead, with cfn-lint and cdk-nag.
     app = App(context=dict(context), builtin_cloud_formation_validation=False)
-    given = dict(app.node.get_all_context())
+    given = without_cdk_keys(app.node.get_all_context())
     stage, pipeline = given.pop("stage", None), given.pop("pipeline", None)
     if stage:
         # The stack of a pipeline's stage without the CDK's Stage around it, in which only what is named is deployed.

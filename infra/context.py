@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
 from typing import Any, TypeVar, get_args, get_origin, get_type_hints
@@ -13,22 +14,36 @@ from container.config import ContainerConfig
 from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig
 from infra.secrets import hidden
 
+CDK_NAMESPACES = ("@aws-cdk/", "@aws-cdk-containers/", "aws:cdk:", "aws-cdk:")
+"""Beginnings of the CDK's own keys: feature flags and switches. Those that a user may want to set are
+``@aws-cdk/core:bootstrapQualifier`` and ``@aws-cdk/core:permissionsBoundary``; plain, the CDK reads neither."""
+CDK_LOOKUP = re.compile(r"[a-z-]+:account=")
+"""Beginning of the keys under which the CDK keeps what it looked up, in cdk.context.json."""
+CHOICES = frozenset({"stage", "pipeline"})
+"""Keys that are no setting and choose what is deployed."""
+_HINTS = {"@aws-cdk/core:bootstrapQualifier", "@aws-cdk/core:permissionsBoundary"}
+
 T = TypeVar("T")
 
 
-def read_config(context: Mapping[str, Any]) -> InfraConfig:
-    """The deployment that ``context`` describes.
+def without_cdk_keys(context: Mapping[str, Any]) -> dict[str, Any]:
+    """What of ``context`` is for this app to read."""
+    return {
+        key: value for key, value in context.items() if not key.startswith(CDK_NAMESPACES) and not CDK_LOOKUP.match(key)
+    }
 
-    Keys that are no Python name (``@aws-cdk/...``, ``aws:cdk:...``) are the CDK's own.
+
+def read_config(settings: Mapping[str, Any]) -> InfraConfig:
+    """The deployment that ``settings`` describe.
 
     Raises:
         ValueError: every problem found, in one message.
     """
     known = OWN_KEYS | CONTAINER_KEYS
-    given = {key: value for key, value in context.items() if key.isidentifier()}
-    problems = [f"'{key}' is not a setting{nearest(key, known)}" for key in sorted(given.keys() - known)]
+    hinted = known | CHOICES | _HINTS
+    problems = [f"'{key}' is not a setting{nearest(key, hinted)}" for key in sorted(settings.keys() - known)]
     hints = get_type_hints(ContainerConfig) | get_type_hints(InfraConfig)
-    values = _typed_values({key: given[key] for key in sorted(given.keys() & known)}, hints, problems)
+    values = _typed_values({key: settings[key] for key in sorted(settings.keys() & known)}, hints, problems)
     own = {key: value for key, value in values.items() if key in OWN_KEYS}
     container = _built(ContainerConfig, {key: values[key] for key in values.keys() - own.keys()}, problems)
     config = _built(InfraConfig, own | {"container": container or ContainerConfig()}, problems)

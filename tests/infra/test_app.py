@@ -37,9 +37,16 @@ def test_context_reaches_the_stack():
     template.has_resource_properties("AWS::SageMaker::Model", environment)
 
 
-def test_a_bad_context_is_refused():
-    with pytest.raises(ValueError, match=r"'max_instance' is not a setting \(did you mean 'max_instances'\?\)"):
-        build_app({"max_instance": 2})
+@pytest.mark.parametrize("key", ["max_instance", "max-instances"])
+def test_a_key_that_nobody_reads_is_refused(key):
+    with pytest.raises(ValueError, match=rf"'{key}' is not a setting \(did you mean 'max_instances'\?\)"):
+        build_app({key: 2})
+
+
+def test_keys_of_the_cdk_reach_the_cdk():
+    app = build_app({"@aws-cdk/core:bootstrapQualifier": "mine"})
+    rules = Template.from_stack(app.node.find_child("StickySglang")).to_json()["Parameters"]
+    assert rules["BootstrapVersion"]["Default"] == "/cdk-bootstrap/mine/version"
 
 
 def test_cdk_synth_needs_neither_account_nor_docker_and_the_command_line_wins(tmp_path):

@@ -2,7 +2,7 @@ import pytest
 
 from container.config import ContainerConfig
 from infra.config import InfraConfig, Schedule
-from infra.context import read_config
+from infra.context import read_config, without_cdk_keys
 
 
 def problems(**settings) -> str:
@@ -48,9 +48,43 @@ def test_engine_arguments_cross_as_text():
     }
 
 
-def test_keys_of_the_cdk_are_left_alone():
-    context = {"@aws-cdk/core:someFlag": True, "aws:cdk:enable-path-metadata": True, "vpc-provider:account=1": {}}
-    assert read_config(context) == InfraConfig()
+@pytest.mark.parametrize(
+    "key",
+    [
+        "@aws-cdk/core:bootstrapQualifier",
+        "@aws-cdk/core:permissionsBoundary",
+        "@aws-cdk-containers/ecs-service-extensions:enableDefaultLogDriver",
+        "aws:cdk:enable-path-metadata",
+        "aws-cdk:enableDiffNoFail",
+        "vpc-provider:account=111122223333:filter.vpc-id=vpc-1:region=eu-central-1:returnAsymmetricSubnets=true",
+    ],
+)
+def test_keys_of_the_cdk_are_its_own(key):
+    assert without_cdk_keys({key: True, "max_instances": 2}) == {"max_instances": 2}
+
+
+@pytest.mark.parametrize(
+    ("key", "hint"),
+    [
+        ("instance-type", "instance_type"),
+        ("instanceType", "instance_type"),
+        ("max-instances", "max_instances"),
+        ("MaxInstances", "max_instances"),
+        ("aws:max_instances", "max_instances"),
+        ("instance_type ", "instance_type"),
+        ("stages", "stage"),
+        ("bootstrapQualifier", "@aws-cdk/core:bootstrapQualifier"),
+        ("permissionsBoundary", "@aws-cdk/core:permissionsBoundary"),
+    ],
+)
+def test_a_key_that_nobody_reads_is_refused_with_the_nearest(key, hint):
+    given = without_cdk_keys({key: "x"})
+    assert problems(**given) == f"'{key}' is not a setting (did you mean '{hint}'?)"
+
+
+@pytest.mark.parametrize("key", ["", "-", "@other/core:flag", "cdk:x", "1", "host", "metrics_namespace", "container"])
+def test_a_key_that_is_near_to_none_is_refused_too(key):
+    assert f"'{key}' is not a setting" in problems(**without_cdk_keys({key: "x"}))
 
 
 def test_an_unknown_key_is_an_error_with_the_nearest_name():
