@@ -50,7 +50,8 @@ PATTERNS = {
     "region": (r"[a-z]{2}(-[a-z]+)+-\d", "an AWS region such as eu-central-1"),
     "endpoint_name": (r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", "1 to 63 letters, digits and inner hyphens"),
     "model": (
-        r"[\w.-]+(/[\w.-]+)?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?",
+        # As huggingface_hub checks the name of a repository.
+        r"(?=.{1,96}$)(?!.*(\.\.|--))\w[\w.-]*(?<![.-])(/\w[\w.-]*(?<![.-]))?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?",
         "a model of the Hugging Face hub such as Qwen/Qwen2.5-7B-Instruct, or s3://bucket/prefix/ with a / at the end",
     ),
     "image_uri": (

@@ -15,10 +15,6 @@ def test_an_empty_context_gives_the_defaults():
     assert read_config({}) == InfraConfig()
 
 
-def test_cdk_json_shows_the_defaults(cdk_json):
-    assert read_config(cdk_json["context"]) == InfraConfig()
-
-
 def test_command_line_strings_become_the_types_of_their_fields():
     config = read_config(
         {

@@ -13,8 +13,8 @@ PIPELINE = {
 
 
 @pytest.fixture(scope="module")
-def template(cdk_json):
-    app = build_app(cdk_json["context"] | {"pipeline": PIPELINE})
+def template():
+    app = build_app({"pipeline": PIPELINE})
     return Template.from_stack(app.node.find_child("StickySglangPipeline"))
 
 
@@ -51,6 +51,11 @@ def test_a_smoke_is_the_command_and_may_call_its_endpoint_only(template):
             }
         },
     )
+
+
+def test_a_pipeline_does_not_see_the_command_line():
+    with pytest.raises(ValueError, match=r"^'max_instances' should stand in stages/NAME\.json"):
+        build_app({"pipeline": PIPELINE, "max_instances": 2})
 
 
 @pytest.mark.parametrize(
