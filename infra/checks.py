@@ -89,24 +89,13 @@ def each_field(values: Mapping[str, Any]) -> Iterator[str]:
             yield f"'{name}' should be {meaning}, got {value!r}"
 
 
-def instances(*, min_instances: int, max_instances: int, routing_strategy: str, scheduled: bool) -> Iterator[str]:
+def instances(*, min_instances: int, max_instances: int, routing_strategy: str) -> Iterator[str]:
     """How many there may be."""
     low, high = min_instances, max_instances
     if high < low:
         yield f"'max_instances' should be at least 'min_instances' ({low}), got {high}"
     if routing_strategy == "PREFIX_AWARE" and low < 2:
         yield f"'min_instances' should be at least 2 with 'routing_strategy' PREFIX_AWARE, got {low}"
-    if scheduled and low >= high:
-        yield f"'schedules' should be empty where nothing scales, as 'min_instances' and 'max_instances' are both {low}"
-
-
-def schedule(*, cron: str, min_instances: int, max_instances: int) -> Iterator[str]:
-    """One of ``schedules``."""
-    if not 1 <= min_instances <= max_instances:
-        got = f"{min_instances} and {max_instances}"
-        yield f"'schedules': 'min_instances' should be at least 1 and at most 'max_instances', got {got}"
-    if not re.fullmatch(r"\S+( \S+){5}", cron):
-        yield f"'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got {cron!r}"
 
 
 def gpus(

@@ -10,22 +10,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from container.config import ContainerConfig
-from infra import checks, cuda, engine_arguments, secrets
+from infra import checks, cuda, engine_arguments, schedule, secrets
+from infra.schedule import Schedule
 
 MODEL_DIRECTORY = "/opt/ml/model"
 """Where SageMaker mounts model data in the container."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Schedule:
-    """From a moment on, other bounds for autoscaling."""
-
-    cron: str
-    """Six fields, as in ``0 8 ? * MON-FRI *``."""
-    min_instances: int
-    max_instances: int
-    timezone: str = "UTC"
-    """IANA name, such as Europe/Berlin."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,10 +177,8 @@ def _problems(config: InfraConfig) -> Iterator[str]:
         min_instances=config.min_instances,
         max_instances=config.max_instances,
         routing_strategy=config.routing_strategy,
-        scheduled=bool(config.schedules),
     )
-    for each in config.schedules:
-        yield from checks.schedule(cron=each.cron, min_instances=each.min_instances, max_instances=each.max_instances)
+    yield from schedule.agree(config.schedules, autoscales=config.autoscales, routing_strategy=config.routing_strategy)
     yield from checks.gpus(instance_types=types, model_size_gib=config.model_size_gib, engine_arguments=arguments)
     yield from checks.image(
         image_uri=config.image_uri,

@@ -26,6 +26,10 @@ _HINTS = {"@aws-cdk/core:bootstrapQualifier", "@aws-cdk/core:permissionsBoundary
 T = TypeVar("T")
 
 
+class Invalid(ValueError):
+    """What is wrong with the values of an object; that it is none, is a plain ValueError."""
+
+
 def without_cdk_keys(context: Mapping[str, Any]) -> dict[str, Any]:
     """What of ``context`` is for this app to read."""
     return {
@@ -56,7 +60,8 @@ def read(kind: type[T], value: Any) -> T:
     """A dataclass of ours from an object of names and values, or its JSON.
 
     Raises:
-        ValueError: every problem found, in one message.
+        Invalid: every problem found, in one message.
+        ValueError: it is no object.
     """
     try:
         items = json.loads(value) if isinstance(value, str) else value
@@ -76,7 +81,7 @@ def read(kind: type[T], value: Any) -> T:
     except ValueError as error:
         problems.append(str(error))
     if problems:
-        raise ValueError(hidden("; ".join(problems)))
+        raise Invalid(hidden("; ".join(problems)))
     return built
 
 
@@ -86,11 +91,12 @@ def _typed_values(given: Mapping[str, Any], hints: Mapping[str, Any], problems: 
     for key, value in given.items():
         try:
             values[key] = _typed(value, hints[key])
-        except (TypeError, ValueError) as error:
-            inner = f": {error}" if is_dataclass(_item(hints[key])) and "should" in str(error) else ""
+        except Invalid as error:
+            problems.append(f"'{key}': {error}")
+        except (TypeError, ValueError, OverflowError):
             # Text that should be an object is not shown: nobody can say which of its words is a secret.
             unread = hints[key] == Mapping[str, str] and isinstance(value, str)
-            got = "other text" if unread else f"{value!r}{inner}"
+            got = "other text" if unread else repr(value)
             problems.append(f"'{key}' should be {_described(hints[key])}, got {got}")
     return values
 

@@ -2,7 +2,7 @@
 
 import pytest
 
-from infra.config import InfraConfig, Schedule
+from infra.config import InfraConfig
 from infra.context import read_config
 
 KEY = "arn:aws:kms:us-east-1:111122223333:key/0a1b2c3d-0000-1111-2222-333344445555"
@@ -120,18 +120,6 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
         ),
         ({"engine_arguments": {"a": "x" * 1025}}, "'SM_SGLANG_A' should be at most 1024 bytes, got 1025"),
         ({"engine_arguments": {f"a{n}": "x" * 1000 for n in range(33)}}, "should be at most 32768 bytes in all, got"),
-        (
-            {
-                "min_instances": 2,
-                "max_instances": 2,
-                "schedules": [{"cron": "x", "min_instances": 1, "max_instances": 2}],
-            },
-            "'schedules' should be empty where nothing scales",
-        ),
-        (
-            {"schedules": [{"cron": "0 8 * * *", "min_instances": 3, "max_instances": 2}]},
-            "'schedules': 'cron' should be six fields such as '0 8 ? * MON-FRI *', got '0 8 * * *'",
-        ),
     ],
 )
 def test_what_cannot_work_together_is_refused(settings, message):
@@ -167,5 +155,5 @@ def test_what_works_is_not_refused(settings):
 
 
 def test_the_dataclass_checks_itself():
-    with pytest.raises(ValueError, match="'cron' should be six fields"):
-        InfraConfig(schedules=(Schedule(cron="x", min_instances=1, max_instances=2),))
+    with pytest.raises(ValueError, match="'max_instances' should be at least"):
+        InfraConfig(min_instances=2, max_instances=1)

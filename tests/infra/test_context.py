@@ -1,8 +1,9 @@
 import pytest
 
 from container.config import ContainerConfig
-from infra.config import InfraConfig, Schedule
+from infra.config import InfraConfig
 from infra.context import read_config, without_cdk_keys
+from infra.schedule import Schedule
 
 
 def problems(**settings) -> str:

@@ -2,7 +2,8 @@ import pytest
 from aws_cdk import Stack
 from aws_cdk.assertions import Template
 
-from infra.config import InfraConfig, Schedule
+from infra.config import InfraConfig
+from infra.schedule import Schedule
 from infra.stack import StickyStack
 
 
