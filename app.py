@@ -9,7 +9,7 @@ from typing import Any
 
 from aws_cdk import App
 
-from infra.context import read, read_config, without_cdk_keys
+from infra.context import read_config, without_cdk_keys
 from infra.files import refuse_settings, stage_config
 from infra.pipeline import PipelineConfig, PipelineStack
 from infra.stack import STACK_ID, StickyStack
@@ -40,7 +40,7 @@ def build_app(context: Mapping[str, Any]) -> App:
             raise ValueError(
                 f"'{min(given)}' should stand in stages/NAME.json: a pipeline does not see the command line"
             )
-        config = read(PipelineConfig, pipeline)
+        config = PipelineConfig.from_context(pipeline)
         stages = {name: stage_config(name, {}) for name in config.stages}
         PipelineStack(app, "StickySglangPipeline", config=config, stages=stages)
     else:

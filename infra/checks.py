@@ -1,92 +1,31 @@
 """What is refused at synth, before anything is built or sent.
 
-Each rule says what is wrong, what was given and what is allowed. The rules of one field alone are data; the functions
-below hold what several fields must agree on. They take values by the names of their fields and know no more of a
-deployment: ``infra.config`` calls them.
+Each rule says what is wrong, what was given and what is allowed. The rules of one field alone are in ``infra.bounds``;
+the functions below hold what several fields must agree on. They take values by the names of their fields and know no
+more of a deployment: ``infra.config`` calls them.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from sagemaker_sticky_protocol import nearest
 
 from infra import cuda
+from infra.bounds import PATTERNS
 from infra.engine_arguments import Parallelism, parallelism
 from infra.instance_types import INSTANCE_TYPES
 
-BOUNDS: dict[str, tuple[float, float]] = {
-    "model_size_gib": (0.001, 10_000),
-    "volume_size_in_gb": (1, 512),
-    "container_startup_health_check_timeout_in_seconds": (60, 3600),
-    "model_data_download_timeout_in_seconds": (60, 3600),
-    "prefix_length": (1024, 65536),
-    "prefix_concurrency_threshold": (1, 1024),
-    "min_instances": (1, 10_000),
-    "max_instances": (1, 10_000),
-    "target_concurrent_requests_per_instance": (1, 10_000),
-    "scale_out_cooldown_seconds": (0, 3600),
-    "scale_in_cooldown_seconds": (0, 3600),
-    "deployment_wait_seconds": (0, 3600),
-    "deployment_termination_wait_seconds": (0, 3600),
-    "alarm_first_token_seconds": (0.001, 3600),
-    "data_capture_percent": (1, 100),
-}
-"""Lowest and highest value allowed, by field; as in SageMaker's API model, where it has the field."""
-ALLOWED: dict[str, tuple[str | int, ...]] = {
-    "routing_strategy": ("LEAST_OUTSTANDING_REQUESTS", "RANDOM", "PREFIX_AWARE"),
-    "inference_ami_version": tuple(cuda.AMI_VERSIONS),
-    "deployment_strategy": ("ALL_AT_ONCE", "CANARY", "LINEAR", "ROLLING"),
-    "log_retention_days": (1, 3, 5, 7, 14, 30, 60, 90, 120, 150, 180, 365, 400, 545, 731, 1096, 1827, 2192, 2557, 3653),
-}
-"""Values allowed, by field."""
 STEP_PERCENT = {"CANARY": (1, 50), "LINEAR": (10, 50), "ROLLING": (5, 50)}
 """Lowest and highest share of a step, by deployment strategy, as in SageMaker's API model."""
-ARN = r"arn:aws[a-z-]*:{}:[a-z0-9-]+:\d{{12}}:{}"
-PATTERNS = {
-    "account": (r"\d{12}", "the 12 digits of an AWS account"),
-    "region": (r"[a-z]{2}(-[a-z]+)+-\d", "an AWS region such as eu-central-1"),
-    "endpoint_name": (r"[a-zA-Z0-9](-*[a-zA-Z0-9]){0,62}", "1 to 63 letters, digits and inner hyphens"),
-    "model": (
-        # As huggingface_hub checks the name of a repository.
-        r"(?=.{1,96}$)(?!.*(\.\.|--))\w[\w.-]*(?<![.-])(/\w[\w.-]*(?<![.-]))?|s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?",
-        "a model of the Hugging Face hub such as Qwen/Qwen2.5-7B-Instruct, or s3://bucket/prefix/ with a / at the end",
-    ),
-    "image_uri": (
-        r"\d{12}\.dkr\.ecr\.[a-z0-9-]+\.amazonaws\.com(\.cn)?/[a-z0-9][a-z0-9._/-]*(:[\w.-]+|@sha256:[0-9a-f]{64})",
-        "an image in ECR such as 111122223333.dkr.ecr.eu-central-1.amazonaws.com/sticky:1.0-cu130",
-    ),
-    "cuda_version": (r"\d{2}(\.\d)?", "a CUDA version such as 12.9"),
-    "data_capture_s3_uri": (r"s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9]/([\w!.'()=+@/-]+/)?", "s3://bucket/prefix/"),
-    "alarm_topic_arn": (ARN.format("sns", r"[\w-]+"), "the ARN of an SNS topic"),
-    "kms_key_arn": (ARN.format("kms", r"key/(mrk-)?[0-9a-f-]{32,36}"), "the ARN of a KMS key"),
-    "volume_kms_key_arn": (ARN.format("kms", r"key/(mrk-)?[0-9a-f-]{32,36}"), "the ARN of a KMS key"),
-}
-"""Regular expression and its meaning, by field."""
+CUDA_VERSION, _ = PATTERNS["cuda_version"]
 MEMORY_SHARE = 0.88
 """Share of a GPU's memory for weights and KV cache, where ``mem_fraction_static`` does not say it."""
+MAX_VARIABLES = 100
 MAX_VARIABLE_BYTES = 1024
 MAX_ENVIRONMENT_BYTES = 32 * 1024
-"""Limits of SageMaker on one key or value, and on the container's environment as a whole."""
-
-
-def each_field(values: Mapping[str, Any]) -> Iterator[str]:
-    """What is wrong with one field alone."""
-    for name, (lowest, highest) in BOUNDS.items():
-        value = values[name]
-        if value is not None and not lowest <= value <= highest:
-            why = ": scaling to zero needs inference components" if (name, value) == ("min_instances", 0) else ""
-            yield f"'{name}' should be from {lowest:g} to {highest:g}, got {value:g}{why}"
-    for name, allowed in ALLOWED.items():
-        value = values[name]
-        if value is not None and value not in allowed:
-            yield f"'{name}' should be one of {', '.join(map(str, allowed))}, got {value!r}{nearest(value, allowed)}"
-    for name, (pattern, meaning) in PATTERNS.items():
-        value = values[name]
-        if value is not None and not re.fullmatch(pattern, value, re.ASCII):
-            yield f"'{name}' should be {meaning}, got {value!r}"
+"""Limits of SageMaker on the container's environment: how many, on one key or value, and on the whole."""
 
 
 def instances(*, min_instances: int, max_instances: int, routing_strategy: str) -> Iterator[str]:
@@ -103,8 +42,8 @@ def gpus(
 ) -> Iterator[str]:
     """Whether every type, of which the first is ``instance_type``, has the GPUs and the memory that are asked for."""
     first, *fallback = instance_types
-    if len(fallback) > 4:
-        yield f"'fallback_instance_types' should be at most 4, got {len(fallback)}"
+    if first in fallback:
+        yield f"'fallback_instance_types' should be other types than 'instance_type', got {first!r}"
     try:
         asked = parallelism(engine_arguments)
     except ValueError as problem:
@@ -148,8 +87,8 @@ def image(
     if image_uri and base_image:
         yield f"'base_image' should be null with 'image_uri', which is built already, got {base_image!r}"
     known, given = cuda_of_image, inference_ami_version
-    if given not in (None, *cuda.AMI_VERSIONS) or (known and not re.fullmatch(PATTERNS["cuda_version"][0], known)):
-        return
+    if given not in (None, *cuda.AMI_VERSIONS) or (known and not re.fullmatch(CUDA_VERSION, known, re.ASCII)):
+        return  # that is said where each field is looked at alone
     wanted = cuda.ami_version_for(known) if known else None
     if known is None and given is None:
         got = image_uri or base_image
@@ -192,11 +131,6 @@ def network(*, subnet_ids: Sequence[str], security_group_ids: Sequence[str]) -> 
     """A place in a VPC."""
     if bool(subnet_ids) != bool(security_group_ids):
         yield "'subnet_ids' and 'security_group_ids' should be given together"
-    given = {"subnet_ids": ("subnet", subnet_ids), "security_group_ids": ("sg", security_group_ids)}
-    for field, (prefix, values) in given.items():
-        for value in values:
-            if not re.fullmatch(rf"{prefix}-([0-9a-f]{{8}}|[0-9a-f]{{17}})", value):
-                yield f"'{field}' should be ids such as {prefix}-0a1b2c3d, got {value!r}"
 
 
 def environment(environment: Mapping[str, str]) -> Iterator[str]:
@@ -205,6 +139,8 @@ def environment(environment: Mapping[str, str]) -> Iterator[str]:
         size = max(len(name.encode()), len(value.encode()))
         if size > MAX_VARIABLE_BYTES:
             yield f"environment variable '{name}' should be at most {MAX_VARIABLE_BYTES} bytes, got {size}"
+    if len(environment) > MAX_VARIABLES:
+        yield f"'engine_arguments' and other settings should be at most {MAX_VARIABLES}, got {len(environment)}"
     total = sum(len(name.encode()) + len(value.encode()) for name, value in environment.items())
     if total > MAX_ENVIRONMENT_BYTES:
         yield f"the container's environment should be at most {MAX_ENVIRONMENT_BYTES} bytes in all, got {total}"

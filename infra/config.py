@@ -10,7 +10,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from container.config import ContainerConfig
-from infra import checks, cuda, engine_arguments, schedule, secrets
+from infra import bounds, checks, cuda, engine_arguments, schedule, secrets
 from infra.schedule import Schedule
 
 MODEL_DIRECTORY = "/opt/ml/model"
@@ -171,7 +171,7 @@ def _problems(config: InfraConfig) -> Iterator[str]:
     """Everything that is wrong with ``config``."""
     values = {each.name: getattr(config, each.name) for each in fields(config)}
     arguments, types = config.container.engine_arguments, config.instance_types
-    yield from checks.each_field(values)
+    yield from bounds.each_field(values)
     yield from engine_arguments.reserved(arguments)
     yield from checks.instances(
         min_instances=config.min_instances,

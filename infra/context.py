@@ -12,7 +12,7 @@ from sagemaker_sticky_protocol import nearest
 
 from container.config import ContainerConfig
 from infra.config import CONTAINER_KEYS, OWN_KEYS, InfraConfig
-from infra.secrets import hidden
+from infra.secrets import hidden, shown
 
 CDK_NAMESPACES = ("@aws-cdk/", "@aws-cdk-containers/", "aws:cdk:", "aws-cdk:")
 """Beginnings of the CDK's own keys: feature flags and switches. Those that a user may want to set are
@@ -64,11 +64,11 @@ def read(kind: type[T], value: Any) -> T:
         ValueError: it is no object.
     """
     try:
-        items = json.loads(value) if isinstance(value, str) else value
-    except json.JSONDecodeError:
+        items = _parsed(value) if isinstance(value, str) else value
+    except ValueError:
         items = None
     if not isinstance(items, Mapping):
-        raise ValueError(hidden(f"should be an object of names and values, got {value!r}"))
+        raise ValueError(f"should be an object of names and values, got {shown(value)}")
     hints = get_type_hints(kind)
     problems = [f"'{key}' is not a setting{nearest(key, hints)}" for key in sorted(items.keys() - hints.keys())]
     values = _typed_values({key: items[key] for key in items.keys() & hints.keys()}, hints, problems)
@@ -96,7 +96,7 @@ def _typed_values(given: Mapping[str, Any], hints: Mapping[str, Any], problems: 
         except (TypeError, ValueError, OverflowError):
             # Text that should be an object is not shown: nobody can say which of its words is a secret.
             unread = hints[key] == Mapping[str, str] and isinstance(value, str)
-            got = "other text" if unread else repr(value)
+            got = "other text" if unread else shown(value)
             problems.append(f"'{key}' should be {_described(hints[key])}, got {got}")
     return values
 
@@ -121,9 +121,11 @@ def _typed(value: Any, hint: Any) -> Any:
     if type(None) in get_args(hint):
         return None if value is None or value == "" else _typed(value, _item(hint))
     if hint == Mapping[str, str]:
-        items = json.loads(value) if isinstance(value, str) else value
+        items = _parsed(value) if isinstance(value, str) else value
         if not isinstance(items, Mapping):
             raise TypeError
+        if unset := [name for name, item in items.items() if item is None]:
+            raise Invalid(f"'{unset[0]}' should have a value, got null")
         # Environment variables are text: true and 4096 become what SGLang reads, an object becomes its JSON.
         return {str(name): item if isinstance(item, str) else json.dumps(item) for name, item in items.items()}
     if get_origin(hint) is tuple:
@@ -142,6 +144,14 @@ def _typed(value: Any, hint: Any) -> Any:
     return int(number) if hint is int else number
 
 
+def _parsed(text: str) -> Any:
+    """The JSON in ``text``; raises ValueError where it is none."""
+    try:
+        return json.loads(text)
+    except RecursionError:
+        raise ValueError("too deep") from None
+
+
 def _switched(value: Any) -> bool:
     if isinstance(value, str) and value in ("true", "false"):
         return value == "true"
@@ -153,7 +163,7 @@ def _switched(value: Any) -> bool:
 def _listed(value: Any, kind: Any) -> tuple[Any, ...]:
     """A JSON list, or text with commas between its items."""
     if isinstance(value, str):
-        value = json.loads(value) if value.startswith("[") else [each.strip() for each in value.split(",") if each]
+        value = _parsed(value) if value.startswith("[") else [each.strip() for each in value.split(",") if each]
     if not isinstance(value, list):
         raise TypeError
     return tuple(_typed(each, kind) for each in value)

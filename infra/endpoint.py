@@ -19,7 +19,7 @@ from aws_cdk import aws_sagemaker as sagemaker
 from aws_cdk.aws_ecr_assets import DockerImageAsset, Platform
 from constructs import Construct
 
-from infra.checks import PATTERNS
+from infra.bounds import PATTERNS
 from infra.config import InfraConfig
 from infra.deployment import deployment_config
 from infra.metrics import EndpointMetrics, container_namespace

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from container.config import engine_argument
+from infra.secrets import shown
 
 RESERVED = {
     "model_path": "set 'model'",
@@ -57,7 +58,7 @@ def parallelism(arguments: Mapping[str, str]) -> Parallelism:
     for name, value in arguments.items():
         if engine_argument(name) in ("tp_size", "pp_size", "dp_size"):
             if not re.fullmatch(r"[1-9]\d{0,3}", value):
-                raise ValueError(f"'engine_arguments': '{name}' should be a whole number of GPUs, got {value!r}")
+                raise ValueError(f"'engine_arguments': '{name}' should be a whole number of GPUs, got {shown(value)}")
             sizes[engine_argument(name)] = int(value)
     data = sizes.get("dp_size", 1)
     if arguments.get("enable_dp_attention", "").lower() == "true":

@@ -16,7 +16,7 @@ from sagemaker_sticky_protocol import nearest
 
 from infra.config import InfraConfig
 from infra.context import CHOICES, read_config, without_cdk_keys
-from infra.secrets import hidden
+from infra.secrets import hidden, shown
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 STAGE_NAME = re.compile(r"[A-Za-z][A-Za-z0-9-]{0,49}")
@@ -37,7 +37,7 @@ def stage_config(name: object, commanded: Mapping[str, Any], *, directory: Path 
     known = sorted(each.stem for each in (directory / "stages").glob("*.json"))
     if name not in known:
         listed = ", ".join(known) or "none"
-        raise ValueError(hidden(f"'stage' should be a file of stages/ ({listed}), got {name!r}{nearest(name, known)}"))
+        raise ValueError(f"'stage' should be a file of stages/ ({listed}), got {shown(name)}{nearest(name, known)}")
     if not STAGE_NAME.fullmatch(str(name)):
         raise ValueError(f"'stage' should be 1 to 50 letters, digits and hyphens, from a letter on, got {name!r}")
     file = f"stages/{name}.json"

@@ -13,6 +13,8 @@ from zoneinfo import available_timezones
 
 from sagemaker_sticky_protocol import nearest
 
+from infra.secrets import shown
+
 MONTHS = ("JAN", "FEB", "MAR", "APR", "MAY", "JUN", "JUL", "AUG", "SEP", "OCT", "NOV", "DEC")
 WEEKDAYS = ("SUN", "MON", "TUE", "WED", "THU", "FRI", "SAT")
 NO_ZONES = {"Factory", "localtime"}
@@ -49,7 +51,7 @@ class Field:
         if all(self._is_item(item) for item in text.split(",")):
             return None
         words = f" or {self.names[0]}-{self.names[-1]}" if self.names else ""
-        return f"{self.name} should be of {self.lowest}-{self.highest}{words}, got {text!r}"
+        return f"{self.name} should be of {self.lowest}-{self.highest}{words}, got {shown(text)}"
 
     def _is_item(self, text: str) -> bool:
         """Whether this is ``*``, a value or a range, with or without a step."""
@@ -116,16 +118,16 @@ def _problems(schedule: Schedule) -> Iterator[str]:
         yield f"'min_instances' should be {bounds}, got {low} and {high}"
     fields = schedule.cron.split(" ")
     if len(fields) != len(FIELDS) or "(" in schedule.cron:
-        yield f"'cron' should be six fields such as '0 8 ? * MON-FRI *', without cron(), got {schedule.cron!r}"
+        yield f"'cron' should be six fields such as '0 8 ? * MON-FRI *', without cron(), got {shown(schedule.cron)}"
     else:
         found = (field.problem(text) for field, text in zip(FIELDS, fields, strict=True))
-        yield from (f"'cron': {each}, in {schedule.cron!r}" for each in found if each)
+        yield from (f"'cron': {each}, in {shown(schedule.cron)}" for each in found if each)
         if [fields[2], fields[4]].count("?") != 1:
-            yield f"'cron' should have ? for one of day-of-month and day-of-week, got {schedule.cron!r}"
+            yield f"'cron' should have ? for one of day-of-month and day-of-week, got {shown(schedule.cron)}"
     # The default needs no file, and a system without a list of zones knows it, too.
     if schedule.timezone != "UTC" and schedule.timezone not in (zones := available_timezones() - NO_ZONES):
         hint = nearest(schedule.timezone, zones)
-        yield f"'timezone' should be a zone of IANA such as Europe/Berlin, got {schedule.timezone!r}{hint}"
+        yield f"'timezone' should be a zone of IANA such as Europe/Berlin, got {shown(schedule.timezone)}{hint}"
 
 
 def agree(schedules: Sequence[Schedule], *, autoscales: bool, routing_strategy: str) -> Iterator[str]:

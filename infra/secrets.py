@@ -15,6 +15,9 @@ VALUE = re.compile(
 NAME = re.compile(r"(^|_)(token|secret|password|passwd|passphrase|credentials?|(api|access|private|secret)_?key)$")
 """Names under which a secret is kept, in lower case with underscores."""
 
+SHOWN_LENGTH = 120
+"""Most letters of a value in a message."""
+
 
 def in_texts(value: Any, name: str) -> Iterator[str]:
     """The names of those texts in ``value`` that hold a secret by their look, ``name`` for the value itself."""
@@ -43,6 +46,12 @@ def in_arguments(arguments: Mapping[str, str]) -> Iterator[str]:
 def hidden(message: str) -> str:
     """A message with what looks like a secret taken out."""
     return VALUE.sub("(a secret)", message)
+
+
+def shown(value: Any) -> str:
+    """A value for a message: on one line, of bounded length, and no secret."""
+    text = hidden(repr(value))
+    return text if len(text) <= SHOWN_LENGTH else text[: SHOWN_LENGTH - 1] + "…"
 
 
 def problems(values: Mapping[str, Any], arguments: Mapping[str, str]) -> Iterator[str]:

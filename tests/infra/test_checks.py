@@ -15,40 +15,6 @@ def refusal(**settings) -> str:
 
 
 @pytest.mark.parametrize(
-    ("key", "value", "message"),
-    [
-        ("endpoint_name", "a_b", "'endpoint_name' should be 1 to 63 letters, digits and inner hyphens, got 'a_b'"),
-        ("account", "1234", "'account' should be the 12 digits of an AWS account, got '1234'"),
-        ("region", "frankfurt", "'region' should be an AWS region such as eu-central-1, got 'frankfurt'"),
-        (
-            "model",
-            "s3://models/qwen/model.tar.gz",
-            "s3://bucket/prefix/ with a / at the end, got 's3://models/qwen/mod",
-        ),
-        ("model", "s3://models/*/", "s3://bucket/prefix/ with a / at the end, got 's3://models/*/'"),
-        ("model", "", "'model' should be a model of the Hugging Face hub"),
-        ("image_uri", "lmsysorg/sglang:v0.5.23-cu130", "'image_uri' should be an image in ECR such as"),
-        ("inference_ami_version", "al2023", "'inference_ami_version' should be one of al2023-ami-"),
-        ("container_startup_health_check_timeout_in_seconds", 30, "should be from 60 to 3600, got 30"),
-        ("model_data_download_timeout_in_seconds", 3601, "should be from 60 to 3600, got 3601"),
-        ("session_ttl_minutes", 0, "'session_ttl_minutes' should be from 0.01 to 1,440, got 0"),
-        ("turn_timeout_seconds", 4000, "'turn_timeout_seconds' should be from 1 to 3,600, got 4,000"),
-        ("prefix_length", 100, "'prefix_length' should be from 1024 to 65536, got 100"),
-        ("target_concurrent_requests_per_instance", "nan", "should be from 1 to 10000, got nan"),
-        ("scale_in_cooldown_seconds", -1, "'scale_in_cooldown_seconds' should be from 0 to 3600, got -1"),
-        ("deployment_strategy", "CANARI", "got 'CANARI' (did you mean 'CANARY'?)"),
-        ("log_retention_days", 31, "'log_retention_days' should be one of 1, 3, 5"),
-        ("data_capture_s3_uri", "s3://bucket/prefix", "'data_capture_s3_uri' should be s3://bucket/prefix/, got"),
-        ("kms_key_arn", "alias/mine", "'kms_key_arn' should be the ARN of a KMS key, got 'alias/mine'"),
-        ("alarm_topic_arn", "me@example.com", "'alarm_topic_arn' should be the ARN of an SNS topic"),
-        ("engine", "sglnag", "did you mean 'sglang'?"),
-    ],
-)
-def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
-    assert message in refusal(**{key: value})
-
-
-@pytest.mark.parametrize(
     ("settings", "message"),
     [
         (
@@ -67,7 +33,10 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
         ({"instance_type": "ml.p3.2xlarge"}, "'instance_type' should be a GPU type that SGLang runs on"),
         ({"instance_type": "g5.2xlarge"}, "got 'g5.2xlarge' (did you mean 'ml.g5.2xlarge'?)"),
         ({"fallback_instance_types": "ml.g6.2xlrge"}, "'fallback_instance_types' should be a GPU type"),
-        ({"fallback_instance_types": ["ml.g5.xlarge"] * 5}, "'fallback_instance_types' should be at most 4, got 5"),
+        (
+            {"fallback_instance_types": ["ml.g6.2xlarge", "ml.g5.2xlarge"]},
+            "'fallback_instance_types' should be other types than 'instance_type', got 'ml.g5.2xlarge'",
+        ),
         (
             {"instance_type": "ml.g5.12xlarge", "engine_arguments": {"tp_size": 4, "dp_size": 2}},
             "'engine_arguments' should use at most the 4 GPUs of ml.g5.12xlarge, got tp 4 x dp 2 x pp 1 = 8",
@@ -94,10 +63,6 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
         ({"enable_network_isolation": True}, "'model' should be in S3 with 'enable_network_isolation'"),
         ({"subnet_ids": "subnet-00000001"}, "'subnet_ids' and 'security_group_ids' should be given together"),
         (
-            {"subnet_ids": "default", "security_group_ids": "sg-00000001"},
-            "'subnet_ids' should be ids such as subnet-0a1b2c3d, got",
-        ),
-        (
             {"inference_ami_version": "al2-ami-sagemaker-inference-gpu-3-1"},
             "'inference_ami_version' should be al2023-ami-sagemaker-inference-gpu-4-1 for CUDA 13.0, got 'al2-ami-",
         ),
@@ -119,6 +84,7 @@ def test_a_bad_value_is_named_with_what_is_allowed(key, value, message):
             "should be from 10 to 50, got 5, with LINEAR",
         ),
         ({"engine_arguments": {"a": "x" * 1025}}, "'SM_SGLANG_A' should be at most 1024 bytes, got 1025"),
+        ({"engine_arguments": {f"a{n}": "x" for n in range(100)}}, "should be at most 100, got 101"),
         ({"engine_arguments": {f"a{n}": "x" * 1000 for n in range(33)}}, "should be at most 32768 bytes in all, got"),
     ],
 )

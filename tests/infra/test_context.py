@@ -120,6 +120,20 @@ def test_all_problems_come_in_one_message():
         ("enable_network_isolation", 1, "'enable_network_isolation' should be true or false, got 1"),
         ("engine_arguments", "context_length", "'engine_arguments' should be an object of names and values, got"),
         ("engine_arguments", [1], "'engine_arguments' should be an object of names and values, got [1]"),
+        (
+            "engine_arguments",
+            "[" * 100_000,
+            "'engine_arguments' should be an object of names and values, got other text",
+        ),
+        ("engine_arguments", {"dtype": None}, "'engine_arguments': 'dtype' should have a value, got null"),
+        ("tags", {"team": None}, "'tags': 'team' should have a value, got null"),
+        ("min_instances", "9" * 400, "'min_instances' should be a whole number, got '999"),
+        ("model_size_gib", 10**400, "'model_size_gib' should be a number or null, got 1000"),
+        ("max_instances", "inf", "'max_instances' should be a whole number, got 'inf'"),
+        ("subnet_ids", "[" * 100_000, "'subnet_ids' should be a list of texts, got '[["),
+        ("subnet_ids", [None], "'subnet_ids' should be a list of texts, got [None]"),
+        ("schedules", "[" * 100_000, "'schedules' should be a list of objects, got '[["),
+        ("schedules", [None], "'schedules' should be a list of objects, got [None]"),
         ("subnet_ids", 5, "'subnet_ids' should be a list of texts, got 5"),
         ("schedules", "night", "'schedules' should be a list of objects, got 'night'"),
         ("schedules", [{"cron": "0 8 ? * * *"}], "min_instances, max_instances should be given"),
@@ -128,6 +142,11 @@ def test_all_problems_come_in_one_message():
 )
 def test_a_value_of_the_wrong_kind_is_named_with_what_is_allowed(key, value, message):
     assert message in problems(**{key: value})
+
+
+@pytest.mark.parametrize("key", ["endpoint_name", "subnet_ids", "max_instances", "tags", "model", "schedules"])
+def test_a_long_value_makes_no_long_message(key):
+    assert len(problems(**{key: "[" * 100_000})) < 500
 
 
 @pytest.mark.parametrize(

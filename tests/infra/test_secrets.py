@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from infra.context import read, read_config
+from infra.context import read_config
 from infra.pipeline import PipelineConfig
 
 TOKEN = "hf_" + "a1B2" * 8
@@ -92,7 +92,7 @@ def test_a_value_of_the_wrong_kind_is_not_repeated_where_it_looks_like_a_secret(
 
 def test_a_pipelines_settings_do_not_repeat_one_either():
     with pytest.raises(ValueError, match="should") as caught:
-        read(PipelineConfig, {"repository": TOKEN, "connection_arn": "x", "stages": TOKEN, "branch": 1})
+        PipelineConfig.from_context({"repository": TOKEN, "connection_arn": TOKEN, "stages": TOKEN, "branch": 1})
     assert TOKEN not in str(caught.value)
 
 
