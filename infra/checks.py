@@ -7,6 +7,7 @@ more of a deployment: ``infra.config`` calls them.
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -19,6 +20,10 @@ from infra.instance_types import INSTANCE_TYPES
 
 STEP_PERCENT = {"CANARY": (1, 50), "LINEAR": (10, 50), "ROLLING": (5, 50)}
 """Lowest and highest share of a step, by deployment strategy, as in SageMaker's API model."""
+SHORTEST_WATCH_SECONDS = 240
+"""An alarm takes three bad minutes of five, and a minute comes up to a minute late."""
+LONGEST_DEPLOYMENT_SECONDS = 28_800
+"""What SageMaker's ``MaximumExecutionTimeoutInSeconds`` may be, which is to be more than all waits together."""
 CUDA_VERSION, _ = PATTERNS["cuda_version"]
 MEMORY_SHARE = 0.88
 """Share of a GPU's memory for weights and KV cache, where ``mem_fraction_static`` does not say it."""
@@ -49,6 +54,11 @@ def gpus(
     except ValueError as problem:
         yield str(problem)
         asked = Parallelism()
+    counts = {name: INSTANCE_TYPES[name].gpus for name in instance_types if name in INSTANCE_TYPES}
+    if len(set(counts.values())) > 1:
+        # No threshold of an alarm would hold for all: SageMaker adds GPUMemoryUtilization up over an instance's GPUs.
+        got = ", ".join(f"{name} with {count}" for name, count in counts.items())
+        yield f"'fallback_instance_types' should have as many GPUs as 'instance_type', got {got}"
     for name in instance_types:
         kind = INSTANCE_TYPES.get(name)
         field = "instance_type" if name == first else "fallback_instance_types"
@@ -110,12 +120,50 @@ def volume(
             yield f"'{field}' should be null with {nvme[0]}, whose disk is its own NVMe, got {value!r}"
 
 
-def deployment(*, deployment_strategy: str, deployment_step_percent: int) -> Iterator[str]:
+def deployment(
+    *,
+    deployment_strategy: str,
+    deployment_step_percent: int,
+    deployment_wait_seconds: int,
+    deployment_termination_wait_seconds: int,
+) -> Iterator[str]:
     """How an update may reach the instances."""
     lowest, highest = STEP_PERCENT.get(deployment_strategy, (1, 100))
     if not lowest <= deployment_step_percent <= highest:
         got = f"{deployment_step_percent}, with {deployment_strategy}"
         yield f"'deployment_step_percent' should be from {lowest} to {highest}, got {got}"
+        return
+    if deployment_wait_seconds < SHORTEST_WATCH_SECONDS:
+        least = f"at least {SHORTEST_WATCH_SECONDS}, before which no alarm can roll the update back"
+        yield f"'deployment_wait_seconds' should be {least}, got {deployment_wait_seconds}"
+    steps = {"ALL_AT_ONCE": 1, "CANARY": 2}.get(deployment_strategy, math.ceil(100 / deployment_step_percent))
+    total = steps * deployment_wait_seconds
+    total += 0 if deployment_strategy == "ROLLING" else deployment_termination_wait_seconds
+    if total >= LONGEST_DEPLOYMENT_SECONDS:
+        most = f"make less than {LONGEST_DEPLOYMENT_SECONDS} over all steps"
+        yield f"'deployment_wait_seconds' should {most}, got {steps} x {deployment_wait_seconds}, {total} in all"
+
+
+def places(*, region: str | None, arns: Mapping[str, str | None], image_uri: str | None) -> Iterator[str]:
+    """Whether all that is named is in the region of the stack; where none is given, whether it is in one region."""
+    found = {
+        field: (arn.split(":")[3], arn.split(":")[1]) for field, arn in arns.items() if arn and arn.count(":") >= 5
+    }
+    if image_uri and image_uri.count(".") >= 3:
+        found["image_uri"] = (image_uri.split(".")[3], "")
+    expected = region or next((where for where, _ in found.values()), None)
+    for field, (where, partition) in found.items():
+        if where != expected:
+            whose = "the stack's" if region else "that of the others"
+            yield f"'{field}' should be in one region with the stack, {expected} is {whose}, got {where}"
+        if partition not in ("", partition_of(where)):
+            yield f"'{field}' should be in the partition {partition_of(where)}, as {where} is, got {partition}"
+
+
+def partition_of(region: str) -> str:
+    """AWS's partition that a region is in."""
+    prefixes = {"cn-": "aws-cn", "us-gov-": "aws-us-gov", "us-iso-": "aws-iso", "us-isob-": "aws-iso-b"}
+    return next((name for prefix, name in prefixes.items() if region.startswith(prefix)), "aws")
 
 
 def isolation(*, model: str, hf_token_secret_arn: str) -> Iterator[str]:

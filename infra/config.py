@@ -52,7 +52,8 @@ class InfraConfig:
     instance_type: str = "ml.g5.2xlarge"
     """Default: one A10G with 24 GB."""
     fallback_instance_types: tuple[str, ...] = ()
-    """Types to take, in this order, where ``instance_type`` has no capacity: SageMaker's instance pools."""
+    """Types to take, in this order, where ``instance_type`` has no capacity: SageMaker's instance pools. They have as
+    many GPUs, so that the alarm of GPU memory holds for each of them."""
     volume_size_in_gb: int | None = None
     """Size of an EBS volume. Default: the instance's own disk, which all types with NVMe prescribe."""
     volume_kms_key_arn: str | None = None
@@ -90,7 +91,8 @@ class InfraConfig:
     deployment_step_percent: int = 25
     """Share of a step, of all but ALL_AT_ONCE."""
     deployment_wait_seconds: int = 300
-    """How long the alarms are watched after each step; one that goes off rolls the update back."""
+    """How long the alarms are watched after each step; one that goes off rolls the update back. At least 240: an alarm
+    takes three minutes of bad figures."""
     deployment_termination_wait_seconds: int = 300
     """How long the old fleet stays after the last step; with ROLLING there is none."""
 
@@ -192,8 +194,14 @@ def _problems(config: InfraConfig) -> Iterator[str]:
         volume_kms_key_arn=config.volume_kms_key_arn,
     )
     yield from checks.deployment(
-        deployment_strategy=config.deployment_strategy, deployment_step_percent=config.deployment_step_percent
+        deployment_strategy=config.deployment_strategy,
+        deployment_step_percent=config.deployment_step_percent,
+        deployment_wait_seconds=config.deployment_wait_seconds,
+        deployment_termination_wait_seconds=config.deployment_termination_wait_seconds,
     )
+    arns = {name: values[name] for name in ("alarm_topic_arn", "kms_key_arn", "volume_kms_key_arn")}
+    arns["hf_token_secret_arn"] = config.container.hf_token_secret_arn
+    yield from checks.places(region=config.region, arns=arns, image_uri=config.image_uri)
     if config.enable_network_isolation:
         yield from checks.isolation(model=config.model, hf_token_secret_arn=config.container.hf_token_secret_arn)
     yield from checks.network(subnet_ids=config.subnet_ids, security_group_ids=config.security_group_ids)

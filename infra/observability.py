@@ -30,7 +30,7 @@ class Alarms(Construct):
 
     def __init__(self, scope: Construct, id: str, *, config: InfraConfig, metrics: EndpointMetrics) -> None:
         super().__init__(scope, id)
-        gpus = max(INSTANCE_TYPES[each].gpus for each in config.instance_types)
+        gpus = INSTANCE_TYPES[config.instance_type].gpus  # and of the types to fall back on
         self.rollback = [
             self._alarm(
                 "ModelErrors",

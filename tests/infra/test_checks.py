@@ -43,7 +43,7 @@ def refusal(**settings) -> str:
         ),
         (
             {
-                "instance_type": "ml.g5.12xlarge",
+                "instance_type": "ml.g7.12xlarge",
                 "fallback_instance_types": ["ml.g6.2xlarge"],
                 "engine_arguments": {"tensor_parallel_size": 4},
             },
@@ -80,6 +80,52 @@ def refusal(**settings) -> str:
             "'base_image' should be null with 'image_uri'",
         ),
         (
+            {"instance_type": "ml.p5.4xlarge", "fallback_instance_types": ["ml.p5.48xlarge"]},
+            "'fallback_instance_types' should have as many GPUs as 'instance_type', got ml.p5.4xlarge with 1, ml",
+        ),
+        (
+            {"deployment_strategy": "CANARY", "deployment_wait_seconds": 0},
+            "'deployment_wait_seconds' should be at least 240, before which no alarm can roll the update back, got 0",
+        ),
+        ({"deployment_wait_seconds": 239}, "'deployment_wait_seconds' should be at least 240"),
+        (
+            {"deployment_strategy": "LINEAR", "deployment_step_percent": 10, "deployment_wait_seconds": 3600},
+            "'deployment_wait_seconds' should make less than 28800 over all steps, got 10 x 3600, 36300 in all",
+        ),
+        (
+            {"deployment_strategy": "LINEAR", "deployment_step_percent": 15, "deployment_wait_seconds": 3600}
+            | {"deployment_termination_wait_seconds": 3600},
+            "got 7 x 3600, 28800 in all",
+        ),
+        (
+            {"deployment_strategy": "ROLLING", "deployment_step_percent": 5, "deployment_wait_seconds": 1440},
+            "got 20 x 1440, 28800 in all",
+        ),
+        (
+            {"region": "eu-central-1", "kms_key_arn": KEY},
+            "'kms_key_arn' should be in one region with the stack, eu-central-1 is the stack's, got us-east-1",
+        ),
+        (
+            {"region": "eu-central-1", "alarm_topic_arn": "arn:aws:sns:us-east-1:111122223333:alarms"},
+            "'alarm_topic_arn' should be in one region with the stack",
+        ),
+        (
+            {"region": "eu-central-1", "hf_token_secret_arn": "arn:aws:secretsmanager:us-east-1:111122223333:secret:h"},
+            "'hf_token_secret_arn' should be in one region with the stack",
+        ),
+        (
+            {"region": "eu-central-1", "image_uri": "111122223333.dkr.ecr.us-east-1.amazonaws.com/sticky:1-cu130"},
+            "'image_uri' should be in one region with the stack",
+        ),
+        (
+            {"alarm_topic_arn": "arn:aws:sns:eu-west-1:111122223333:alarms", "kms_key_arn": KEY},
+            "'kms_key_arn' should be in one region with the stack, eu-west-1 is that of the others, got us-east-1",
+        ),
+        (
+            {"alarm_topic_arn": "arn:aws:sns:cn-north-1:111122223333:alarms"},
+            "'alarm_topic_arn' should be in the partition aws-cn, as cn-north-1 is, got aws",
+        ),
+        (
             {"deployment_strategy": "LINEAR", "deployment_step_percent": 5},
             "should be from 10 to 50, got 5, with LINEAR",
         ),
@@ -114,6 +160,10 @@ def test_everything_that_is_wrong_comes_in_one_message():
         {"routing_strategy": "PREFIX_AWARE", "min_instances": 2},
         {"enable_network_isolation": True, "model": "s3://models/qwen/"},
         {"deployment_strategy": "ROLLING", "deployment_step_percent": 5},
+        {"deployment_strategy": "LINEAR", "deployment_step_percent": 10, "deployment_wait_seconds": 2849},
+        {"fallback_instance_types": ["ml.g6.2xlarge", "ml.p5.4xlarge"]},
+        {"region": "us-east-1", "kms_key_arn": KEY, "alarm_topic_arn": "arn:aws:sns:us-east-1:111122223333:alarms"},
+        {"region": "cn-north-1", "alarm_topic_arn": "arn:aws-cn:sns:cn-north-1:111122223333:alarms"},
     ],
 )
 def test_what_works_is_not_refused(settings):

@@ -1,6 +1,8 @@
 import pytest
 from aws_cdk.assertions import Match
 
+from infra.checks import SHORTEST_WATCH_SECONDS
+
 SIZE = {"Type": "CAPACITY_PERCENT", "Value": 20}
 ALARMS = {"AutoRollbackConfiguration": {"Alarms": Match.any_value()}}
 
@@ -13,7 +15,7 @@ ALARMS = {"AutoRollbackConfiguration": {"Alarms": Match.any_value()}}
             {
                 "TrafficRoutingConfiguration": {
                     "Type": "ALL_AT_ONCE",
-                    "WaitIntervalInSeconds": 60,
+                    "WaitIntervalInSeconds": 240,
                     "CanarySize": Match.absent(),
                     "LinearStepSize": Match.absent(),
                 },
@@ -22,16 +24,16 @@ ALARMS = {"AutoRollbackConfiguration": {"Alarms": Match.any_value()}}
         ),
         (
             "CANARY",
-            {"TrafficRoutingConfiguration": {"Type": "CANARY", "WaitIntervalInSeconds": 60, "CanarySize": SIZE}},
+            {"TrafficRoutingConfiguration": {"Type": "CANARY", "WaitIntervalInSeconds": 240, "CanarySize": SIZE}},
         ),
         (
             "LINEAR",
-            {"TrafficRoutingConfiguration": {"Type": "LINEAR", "WaitIntervalInSeconds": 60, "LinearStepSize": SIZE}},
+            {"TrafficRoutingConfiguration": {"Type": "LINEAR", "WaitIntervalInSeconds": 240, "LinearStepSize": SIZE}},
         ),
     ],
 )
 def test_a_second_fleet_takes_over(endpoint_template, strategy, expected):
-    template = endpoint_template(deployment_strategy=strategy, deployment_step_percent=20, deployment_wait_seconds=60)
+    template = endpoint_template(deployment_strategy=strategy, deployment_step_percent=20, deployment_wait_seconds=240)
     template.has_resource_properties(
         "AWS::SageMaker::Endpoint",
         {"DeploymentConfig": {"BlueGreenUpdatePolicy": expected, "RollingUpdatePolicy": Match.absent(), **ALARMS}},
@@ -61,3 +63,16 @@ def test_the_stacks_own_alarms_roll_back(template):
     assert len(named) == 4
     # An alarm that is on while the endpoint starts would end every first deployment.
     assert not any("NoHealthyInstance" in name for name in named)
+
+
+def test_an_update_waits_longer_than_an_alarm_takes(template):
+    (endpoint,) = template.find_resources("AWS::SageMaker::Endpoint").values()
+    guardrails = endpoint["Properties"]["DeploymentConfig"]["AutoRollbackConfiguration"]["Alarms"]
+    for each in guardrails:
+        alarm = template.find_resources("AWS::CloudWatch::Alarm")[each["AlarmName"]["Ref"]]["Properties"]
+        periods = [
+            alarm.get("Period"),
+            *(m["MetricStat"]["Period"] for m in alarm.get("Metrics", []) if "MetricStat" in m),
+        ]
+        longest = max(each for each in periods if each)
+        assert (alarm["DatapointsToAlarm"] + 1) * longest <= SHORTEST_WATCH_SECONDS

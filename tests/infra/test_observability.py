@@ -3,6 +3,7 @@ import json
 import pytest
 from aws_cdk.assertions import Match, Template
 
+from infra.instance_types import INSTANCE_TYPES
 from infra.metrics import container_namespace
 
 
@@ -34,6 +35,16 @@ def test_latency_is_the_wait_for_the_first_token(template):
 def test_gpu_memory_is_a_hundred_percent_for_each_gpu(template, endpoint_template):
     assert alarm(template, "GpuMemory")["Threshold"] == 98
     assert alarm(endpoint_template(instance_type="ml.g5.12xlarge"), "GpuMemory")["Threshold"] == 4 * 98
+
+
+def test_the_alarm_of_gpu_memory_can_go_off_on_each_type_of_a_pool(endpoint_template):
+    pool = ["ml.g5.12xlarge", "ml.g6.12xlarge", "ml.g5.24xlarge"]
+    threshold = alarm(endpoint_template(instance_type=pool[0], fallback_instance_types=tuple(pool[1:])), "GpuMemory")[
+        "Threshold"
+    ]
+    for each in pool:
+        # Above what SGLang takes as it starts, below the most that the type can report.
+        assert 95 * INSTANCE_TYPES[each].gpus < threshold < 100 * INSTANCE_TYPES[each].gpus
 
 
 def test_silence_means_that_no_instance_is_healthy(template):
